@@ -1,24 +1,26 @@
 /** Bad input, and the bounds on connections, attempts and what a session has open. */
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
 import { connect as connectSocket, type Socket } from 'node:net'
-import { join } from 'node:path'
 import ssh2, { type Client } from 'ssh2'
 import t, { type Test } from 'tap'
-import { startApp } from '../support/app.ts'
 import { extent } from '../support/extent.ts'
-import { connectSsh, done, noAttributes, RawSftp, SftpClient, serveSftp, text, uint32, uint64 } from './server.ts'
+import {
+  connectSsh,
+  done,
+  noAttributes,
+  RawSftp,
+  SftpClient,
+  serveSftp,
+  startWithSftp,
+  text,
+  uint32,
+  uint64,
+} from './server.ts'
 
 t.setTimeout(300_000)
 
 t.test('bad input and bounds', async t => {
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.com')
-  const root = join(app.folder, 'files')
-  await mkdir(root)
-  await app.connectProvider(token, 'local', { root }, 'Files')
-  const { key } = await app.createKey(token, { name: 'sftp', scopes: ['write'] })
-  const endpoint = await serveSftp(t, app)
+  const { app, token, key, endpoint } = await startWithSftp(t)
   const session = async (t: Test) => RawSftp.start(await connectSsh(t, endpoint, { password: key }))
 
   t.test('a malformed packet ends the session', async t => {
@@ -163,7 +165,10 @@ t.test('bad input and bounds', async t => {
     const silent = connectSocket(hasty.port, hasty.host)
     const half = connectSocket(hasty.port, hasty.host)
     half.write('SSH-2.0-half\r\n\0\0\0\x10')
-    await Promise.all([ends(silent), ends(half)])
+    // The server waits for the algorithms of a client of OpenSSH.
+    const waiting = connectSocket(hasty.port, hasty.host)
+    waiting.write('SSH-2.0-OpenSSH_9.2\r\n')
+    await Promise.all([silent, half, waiting].map(ends))
     const client = await connectSsh(t, hasty, { password: key })
     await new SftpClient(await RawSftp.start(client)).put('/files/after', Buffer.from('x'))
   })

@@ -6,10 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
-import { startApp } from '../support/app.ts'
 import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { serveSftp } from './server.ts'
+import { startWithSftp } from './server.ts'
 
 const run = promisify(execFile)
 
@@ -22,14 +21,9 @@ t.test('real clients', async t => {
     packages: ['openssh-client', 'lftp', 'curl', 'rclone'],
     instead: 'put sftp, scp, lftp, curl and rclone on PATH',
   })
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.com')
-  const [root, work] = [join(app.folder, 'files'), join(app.folder, 'work')]
-  await mkdir(root)
+  const { app, root, key, endpoint } = await startWithSftp(t)
+  const work = join(app.folder, 'work')
   await mkdir(work)
-  await app.connectProvider(token, 'local', { root }, 'Files')
-  const { key } = await app.createKey(token, { name: 'clients', scopes: ['write'] })
-  const endpoint = await serveSftp(t, app)
   // OpenSSH asks this program for the password.
   await writeFile(join(work, 'ask'), `#!/bin/sh\necho ${key}\n`, { mode: 0o700 })
   const env = { ...process.env, HOME: work, SSH_ASKPASS: join(work, 'ask'), SSH_ASKPASS_REQUIRE: 'force' }

@@ -1,6 +1,6 @@
 /** Reads and writes at any position, and the order of what a client sends without waiting. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
@@ -8,10 +8,9 @@ import { createMemoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
 import { withMethods } from '../../adapters/name-rules.ts'
-import { startApp } from '../support/app.ts'
 import { randomNumbers } from '../support/random.ts'
 import { until } from '../support/until.ts'
-import { connectSsh, done, RawSftp, SftpClient, serveSftp, text, uint32, uint64 } from './server.ts'
+import { connectSsh, done, RawSftp, SftpClient, startWithSftp, text, uint32, uint64 } from './server.ts'
 
 t.setTimeout(300_000)
 
@@ -19,14 +18,8 @@ const [writes, creates, truncates, isNew, reads, appends] = [2, 8, 16, 32, 1, 4]
 const mebibyte = 1024 * 1024
 
 t.test('files of a storage', async t => {
-  const app = await startApp(t, { settings: { trashDays: 30 } })
-  const { token } = await app.register('owner@example.com')
-  const root = join(app.folder, 'files')
-  await mkdir(root)
-  const providerId = await app.connectProvider(token, 'local', { root }, 'Files')
+  const { app, token, root, providerId, key, endpoint } = await startWithSftp(t, { settings: { trashDays: 30 } })
   await app.connectProvider(token, 'memory', {}, 'Memory')
-  const { key } = await app.createKey(token, { name: 'sftp', scopes: ['write'] })
-  const endpoint = await serveSftp(t, app)
   const ssh = await connectSsh(t, endpoint, { password: key })
   const sftp = new SftpClient(await RawSftp.start(ssh))
   const onDisk = (name: string) => readFile(join(root, name))
@@ -271,11 +264,7 @@ t.test('a stream of the back end that breaks off is opened once more', async t =
       })
     },
   }
-  const app = await startApp(t, { adapters: [breaking] as never })
-  const { token } = await app.register('owner@example.com')
-  await app.connectProvider(token, 'memory', {}, 'Memory')
-  const { key } = await app.createKey(token, { name: 'sftp', scopes: ['write'] })
-  const endpoint = await serveSftp(t, app)
+  const { key, endpoint } = await startWithSftp(t, { adapters: [breaking] as never }, 'memory')
   const sftp = new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { password: key })))
   const handle = await sftp.open('/memory/file', writes | creates)
   for (let at = 0; at < content.length; at += 200_000) await sftp.write(handle, at, content.subarray(at, at + 200_000))

@@ -10,10 +10,20 @@ import { statusOf } from '../../src/endpoints/sftp/errors.ts'
 import { Handles } from '../../src/endpoints/sftp/handles.ts'
 import { Turns } from '../../src/endpoints/sftp/turns.ts'
 import { AppError } from '../../src/errors.ts'
-import { startApp } from '../support/app.ts'
 import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
-import { connectSsh, done, noAttributes, RawSftp, SftpClient, serveSftp, text, uint32, uint64 } from './server.ts'
+import {
+  connectSsh,
+  done,
+  noAttributes,
+  RawSftp,
+  SftpClient,
+  serveSftp,
+  startWithSftp,
+  text,
+  uint32,
+  uint64,
+} from './server.ts'
 
 t.setTimeout(300_000)
 
@@ -68,11 +78,8 @@ async function* cut(body: AsyncIterable<Buffer>, most: number): AsyncGenerator<B
 }
 
 t.test('open files of a session', async t => {
-  const app = await startApp(t, { adapters: [adapter] as never })
-  const { token } = await app.register('owner@example.com')
-  const providerId = await app.connectProvider(token, 'memory', {}, 'Memory')
-  const { key } = await app.createKey(token, { name: 'sftp', scopes: ['write'] })
-  const endpoint = await serveSftp(t, app)
+  const options = { adapters: [adapter] as never }
+  const { app, token, providerId, key, endpoint } = await startWithSftp(t, options, 'memory')
   const start = async (t: Test, password = key) =>
     new SftpClient(await RawSftp.start(await connectSsh(t, endpoint, { password })))
   const sftp = await start(t)

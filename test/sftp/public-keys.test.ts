@@ -4,20 +4,14 @@ import { join } from 'node:path'
 import ssh2 from 'ssh2'
 import t from 'tap'
 import { generateSshKeys } from '../../src/services/host-keys.ts'
-import { startApp } from '../support/app.ts'
-import { connectSsh, RawSftp, SftpClient, serveSftp } from './server.ts'
+import { connectSsh, RawSftp, SftpClient, startWithSftp } from './server.ts'
 
 const create = `mutation ($input: CreateApiKeyInput!) {
   createApiKey(input: $input) { key apiKey { id sshFingerprint } } }`
 const revoke = 'mutation ($id: ID!) { revokeApiKey(id: $id) { id } }'
 
 t.test('a public key opens SFTP with the rights of its API key', async t => {
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.com')
-  const root = join(app.folder, 'files')
-  await mkdir(root)
-  const providerId = await app.connectProvider(token, 'local', { root }, 'Files')
-  const endpoint = await serveSftp(t, app)
+  const { app, token, root, providerId, endpoint } = await startWithSftp(t)
   const { generateKeyPairSync } = ssh2.utils
   const pairs = {
     ed25519: await generateSshKeys('ssh-ed25519'),
@@ -79,9 +73,7 @@ t.test('a public key opens SFTP with the rights of its API key', async t => {
 })
 
 t.test('a signature of another key is refused', async t => {
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.com')
-  const endpoint = await serveSftp(t, app)
+  const { app, token, endpoint } = await startWithSftp(t)
   const [known, other] = [await generateSshKeys('ssh-ed25519'), await generateSshKeys('ssh-ed25519')]
   await app.ask(create, { input: { name: 'ssh', scopes: ['read'], publicKey: known.public } }, token)
   // A client that names one key and signs with another.

@@ -9,11 +9,10 @@
  *   both times after STAT.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { startApp } from '../support/app.ts'
-import { connectSsh, RawSftp, type Reply, serveSftp, text, textAt, uint32, uint64 } from './server.ts'
+import { connectSsh, RawSftp, type Reply, startWithSftp, text, textAt, uint32, uint64 } from './server.ts'
 
 const types = {
   open: 3,
@@ -40,13 +39,7 @@ const onlyTimes = 8
 const seconds = 1_000_000_000
 
 t.test('recorded clients', async t => {
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.com')
-  const root = join(app.folder, 'files')
-  await mkdir(root)
-  await app.connectProvider(token, 'local', { root }, 'Files')
-  const { key } = await app.createKey(token, { name: 'recorded', scopes: ['write'] })
-  const endpoint = await serveSftp(t, app)
+  const { root, key, endpoint } = await startWithSftp(t)
   const open = async (t: Parameters<typeof connectSsh>[0], version: number) => {
     const raw = await RawSftp.open(await connectSsh(t, endpoint, { password: key }))
     await raw.begin(version)

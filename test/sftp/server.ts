@@ -1,9 +1,11 @@
 /** Starts the SFTP endpoint of a test server, and clients of it. */
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import ssh2, { type Client, type ClientChannel } from 'ssh2'
 import type { Test } from 'tap'
 import { startSftp } from '../../src/endpoints/sftp/index.ts'
-import type { TestApp } from '../support/app.ts'
+import { startApp, type TestApp } from '../support/app.ts'
 
 export interface SftpEndpoint {
   host: string
@@ -30,6 +32,22 @@ export async function serveSftp(
   })
   t.teardown(server.close)
   return { host: address.host, port: server.port, faults, close: server.close }
+}
+
+/** Starts a server with SFTP, an owner with a key, and a storage: on the disk as `/files`, or in memory as `/memory`. */
+export async function startWithSftp(
+  t: Test,
+  options: Parameters<typeof startApp>[1] = {},
+  type: 'local' | 'memory' = 'local',
+) {
+  const app = await startApp(t, options)
+  const { token } = await app.register('owner@example.com')
+  const root = join(app.folder, 'files')
+  if (type === 'local') await mkdir(root)
+  const [config, name] = type === 'local' ? [{ root }, 'Files'] : [{}, 'Memory']
+  const providerId = await app.connectProvider(token, type, config, name)
+  const { key } = await app.createKey(token, { name: 'sftp', scopes: ['write'] })
+  return { app, token, root, providerId, key, endpoint: await serveSftp(t, app) }
 }
 
 export interface Authentication {

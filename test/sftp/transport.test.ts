@@ -1,13 +1,12 @@
 /** Clients that break the rules of SSH below the protocol of SFTP. */
 import { once } from 'node:events'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import ssh2, { type Client, type Connection } from 'ssh2'
 import t, { type Test } from 'tap'
 import { internalsOf } from '../../src/endpoints/sftp/transport.ts'
-import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 import {
   connectSsh,
@@ -16,6 +15,7 @@ import {
   SftpClient,
   type SftpEndpoint,
   serveSftp,
+  startWithSftp,
   text,
   uint32,
   uint64,
@@ -43,13 +43,7 @@ const channelOf = (raw: RawSftp) => raw.channel as unknown as ChannelInternals
 t.setTimeout(300_000)
 
 t.test('transport', async t => {
-  const app = await startApp(t)
-  const { token } = await app.register('owner@example.com')
-  const root = join(app.folder, 'files')
-  await mkdir(root)
-  await app.connectProvider(token, 'local', { root }, 'Files')
-  const { key } = await app.createKey(token, { name: 'sftp', scopes: ['write'] })
-  const endpoint = await serveSftp(t, app)
+  const { app, token, root, key, endpoint } = await startWithSftp(t)
   const connect = (t: Test) => connectSsh(t, endpoint, { password: key })
 
   t.test('a channel with tiny packets is refused', async t => {
