@@ -71,12 +71,12 @@ t.test('real clients', async t => {
       [[`Ciphers=${ctr}`], ctr],
       [[`Ciphers=${ctr}`, 'MACs=hmac-sha2-512'], ctr],
     ] as const) {
-      const transfer = ['put large files/keys', 'get files/keys back', 'rm files/keys']
+      const transfer = ['put large files/keys', 'get files/keys exchanged', 'rm files/keys']
       const { stderr } = await sftpWith(['LogLevel=DEBUG1', 'RekeyLimit=1M', ...asked], ...transfer)
       const ciphers = stderr.match(/(?<=kex: (?:client->server|server->client) cipher: )\S+/g) ?? []
       t.ok(ciphers.length > 10, `${ciphers.length / 2} exchanges of keys`)
       t.same([...new Set(ciphers)], [used])
-      t.same(await readFile(join(work, 'back')), large)
+      t.same(await readFile(join(work, 'exchanged')), large)
     }
   })
 
