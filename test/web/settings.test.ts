@@ -13,6 +13,7 @@ import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { atNight } from '../support/extent.ts'
+import { until } from '../support/until.ts'
 import { isAccessible, signIn, startBrowser, visit } from './browser.ts'
 import { openNavigation, signOut } from './files.ts'
 
@@ -391,8 +392,9 @@ t.test('a storage is tested, reconfigured and disconnected', async t => {
   await page.getByText('Enter the secrets again, because you changed: OAuth client id').waitFor()
   await isAccessible(t, page, 'a configuration that requires its secrets again')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('This must be entered again, as "clientId" changed').waitFor()
-  await page.getByLabel('OAuth client secret').first().fill('another secret')
+  const secret = page.getByLabel('OAuth client secret').first()
+  await until(() => secret.evaluate(field => field.matches(':invalid:focus')))
+  await secret.fill('another secret')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   const { providers } = await app.ask('{ providers { name slug config } }', {}, token)
