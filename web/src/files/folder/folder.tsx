@@ -25,12 +25,14 @@ import { rememberRecentFile } from '../tree/recent-files.ts'
 import { DropArea, type FileSelection } from '../upload/choose-files.tsx'
 import { uploadFiles } from '../upload/waiting-uploads.ts'
 import { useView } from '../view.ts'
-import { type DialogKind, DropDialog, FolderDialog } from './dialogs.tsx'
+import type { DialogKind } from './dialogs.tsx'
 import { Empty, FolderSkeleton, isStorageTrouble, NoPhotos, StorageTrouble, useCurrentStatus } from './empty.tsx'
 import { Breadcrumb, useNavigation } from './navigation.tsx'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
 
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
+const DropDialog = lazyPart(async () => (await import('./dialogs.tsx')).DropDialog)
+const FolderDialog = lazyPart(async () => (await import('./dialogs.tsx')).FolderDialog)
 const DetailsPanel = lazyPart(async () => (await import('../details/panel.tsx')).DetailsPanel)
 const Gallery = lazyPart(async () => (await import('../gallery/gallery.tsx')).Gallery)
 const Preview = lazyPart(async () => (await import('../preview/preview.tsx')).Preview)
