@@ -189,8 +189,9 @@ export function createObjectLocks(
 
   /** Stores the locks that an object is going to have. Null if it gets none, or if the storage keeps no versions, which these would need. */
   async function intendLocks(granted: Grant<'write'>, { retention, isHeld }: ObjectLock, signal: AbortSignal) {
+    if (!retention && !isHeld) return null
     const location = await storage.writeAt(granted)
-    if ((!retention && !isHeld) || (await location.versionTraits()).count === 0) return null
+    if ((await location.versionTraits()).count === 0) return null
     const holds = [
       ...(retention ? [newLock(granted, retention.mode, retention.until)] : []),
       ...(isHeld ? [newLock(granted, 'LEGAL_HOLD', null)] : []),
