@@ -33,6 +33,14 @@ const id = (title: string, description: string) => ({
   keepsSecrets: true,
 })
 
+const enableDrive = {
+  text: 'Choose or make a project, and enable the Drive API in it.',
+  link: {
+    title: 'Google Drive API',
+    url: 'https://console.cloud.google.com/apis/library/drive.googleapis.com',
+  },
+}
+
 /** Everything is sent to Google's own hosts; secret and consent belong to the client id. */
 export const configSchema: ConfigSchema = {
   type: 'object',
@@ -64,13 +72,7 @@ export const configSchema: ConfigSchema = {
           properties: ['clientId', 'clientSecret'],
           required: ['clientId', 'clientSecret'],
           steps: [
-            {
-              text: 'Choose or make a project, and enable the Drive API in it.',
-              link: {
-                title: 'Google Drive API',
-                url: 'https://console.cloud.google.com/apis/library/drive.googleapis.com',
-              },
-            },
+            enableDrive,
             {
               text: 'Set up the consent screen. In Google Workspace choose “Internal”; otherwise add yourself as a test user.',
               link: { title: 'Consent screen', url: 'https://console.cloud.google.com/auth/overview' },
@@ -89,13 +91,7 @@ export const configSchema: ConfigSchema = {
           properties: ['serviceAccountKey'],
           required: ['serviceAccountKey'],
           steps: [
-            {
-              text: 'Choose or make a project, and enable the Drive API in it.',
-              link: {
-                title: 'Google Drive API',
-                url: 'https://console.cloud.google.com/apis/library/drive.googleapis.com',
-              },
-            },
+            enableDrive,
             {
               text: 'Create a service account, and under “Keys” a key of the type JSON.',
               link: { title: 'Service accounts', url: 'https://console.cloud.google.com/iam-admin/serviceaccounts' },
