@@ -1,6 +1,6 @@
 /**
- * The code that several adapters share: errors, limits, retries, HTTP with streams, and the state of uploads. The requests of a
- * back end enter, and results in the terms of the contract leave. `cloud/`, `objects/` and `plain/` make whole providers of such
+ * The code that several adapters share: errors, limits, retries, HTTP with streams, and the state of uploads. It
+ * turns the responses of back ends into results of the contract. `cloud/`, `objects/` and `plain/` make complete providers of a few
  * requests.
  *
  * This file has the errors that adapters report in the same words, and finds out why a server cannot be reached.

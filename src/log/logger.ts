@@ -1,5 +1,5 @@
 /**
- * The log of the server. Messages and errors enter, and lines of JSON leave, from which `redaction.ts` has removed the secrets.
+ * The log of the server. Messages and errors enter, and lines of JSON without secrets leave (`redaction.ts`).
  */
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { LogLevel } from '../settings/index.ts'

@@ -1,5 +1,5 @@
 /**
- * The start of a server, and the commands of its operator. A command line and settings enter, and an exit status leaves.
+ * The start of a server, and the commands of its operator. It takes a command line and settings, and returns an exit status.
  *
  * This file starts everything, waits for a signal, and stops everything in the opposite order.
  */

@@ -51,7 +51,7 @@ export async function callAdapterForChange<T>(signal: AbortSignal, work: () => P
   try {
     return await Promise.race([working, late.promise])
   } catch (error) {
-    // An error that the adapter itself reports in this time counts, unless it is the abort.
+    // If the adapter reports an error of its own before this timeout, that error is thrown instead of the abort.
     throw fromAdapter(isLate || error === signal.reason ? error : fromAdapter(error), signal)
   } finally {
     signal.removeEventListener('abort', onAbort)

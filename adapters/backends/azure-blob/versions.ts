@@ -26,7 +26,7 @@ const versionId = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,7})?Z$/
 /**
  * Returns whether the account keeps what is replaced. Only the response to a write says so, so this writes an empty blob and deletes it. False
  * where the credentials do not allow that.
- * @throws UNAVAILABLE during an outage, which says nothing: without the answer, Stowage would keep copies or nothing at all
+ * @throws UNAVAILABLE during an outage, because a guess would make Stowage keep each version twice or not at all
  */
 export async function keepsVersions(container: Container, signal: AbortSignal): Promise<boolean> {
   const key = stagingKey(container.settings.base, randomUUID())

@@ -1,6 +1,6 @@
 /**
- * The adapter for folders on the server's own disks. A configuration enters, and a provider whose calls cannot leave its root
- * leaves. `open.ts` is the only way to an entry, writes are staged in a hidden folder, and `small-files/` does small files in a thread.
+ * The adapter for folders on the server's own disks. It takes a configuration, and returns a provider whose calls cannot leave
+ * its root. `open.ts` is the only way to an entry, writes are staged in a hidden folder, and `small-files/` does small files in a thread.
  */
 import type { AdapterDefinition, Host } from '../../contract.ts'
 import { configSchema, type LocalConfig, type LocalOptions, resolveRoot } from './config.ts'

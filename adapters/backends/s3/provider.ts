@@ -25,7 +25,7 @@ export async function openProvider(
   const bucket = new Bucket(settings, host, { ...defaultLimits, ...limits })
   try {
     const isVersioned = keepsVersions(bucket)
-    // The reason why the bucket cannot be used says more.
+    // If the bucket cannot be used, the error of the probe is reported instead.
     isVersioned.catch(() => {})
     const conditions = await probe(bucket)
     return providerOf(bucket, host, conditions, await isVersioned)
@@ -35,7 +35,7 @@ export async function openProvider(
   }
 }
 
-/** @param conditions undefined where the back end did not answer: they are tested before the first change */
+/** @param conditions undefined if the back end did not respond: they are then tested before the first change */
 export function providerOf(
   bucket: Bucket,
   host: Pick<Host, 'warn'>,

@@ -15,8 +15,8 @@ const probeTimeout = 5_000
 const maxCursor = 1024
 
 /**
- * Returns whether the bucket keeps what is replaced. False where the server does not know or does not say.
- * @throws UNAVAILABLE during an outage, which says nothing: without the answer, Stowage would keep copies or nothing at all
+ * Returns whether the bucket keeps replaced objects: false if the server does not support versions or does not allow the request.
+ * @throws UNAVAILABLE during an outage, because a guess would make Stowage keep each version twice or not at all
  */
 export async function keepsVersions(bucket: Bucket): Promise<boolean> {
   try {

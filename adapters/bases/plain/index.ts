@@ -1,6 +1,6 @@
 /**
- * The base of adapters for servers with files and folders, published as `stowage/adapter/plain`. The commands of a back end enter as
- * `PlainFiles`, and a provider leaves that stages writes and continues uploads.
+ * The base of adapters for servers with files and folders, published as `stowage/adapter/plain`. It takes the commands of a back end
+ * as `PlainFiles`, and returns a provider that stages writes and continues uploads.
  */
 export { unreachable } from '../errors.ts'
 export {

@@ -1,6 +1,6 @@
 /**
- * The tables of the catalogues. The entries of back ends, their changes and the text of files enter, and the entries that a
- * search or a page shows leave.
+ * The tables of the catalogues. The entries of back ends, their changes and the text of files enter, and the
+ * results of searches and of pages leave.
  *
  * This file has the catalogues of providers and their state. One server at a time works on a catalogue, under a lease. Each of
  * its transactions begins with `keepLease`, so a server that has lost the lease changes nothing.

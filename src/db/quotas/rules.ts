@@ -1,6 +1,6 @@
 /**
  * The tables of quotas. The bytes and files of changes enter (`changes.ts`), and so do the counts of a back end (`counts.ts`).
- * The use of each quota leaves, or a refusal of the change.
+ * The use of each quota leaves, or an error that refuses the change.
  *
  * This file has the limits. Triggers keep their sums, so nothing else changes those.
  */

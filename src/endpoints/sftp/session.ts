@@ -145,7 +145,7 @@ class SftpSession {
     return this.#running === 0 || this.#runningBytes + weightOf(operation) <= maxRunningBytes
   }
 
-  /** Counts what reads and writes content. What follows waits for the rate limit, so that the order of requests stays. */
+  /** Counts the requests that read or write content. The next ones wait for the rate limit, so that requests keep their order. */
   #count({ operation: { kind } }: SftpRequest): void {
     if (kind !== 'read' && kind !== 'write') return
     this.#uncounted += 1

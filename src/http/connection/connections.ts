@@ -1,5 +1,5 @@
 /**
- * Connections, below the requests that they carry. Sockets enter, and requests leave whose time, size and number are bounded.
+ * Connections, below the requests that they carry. Sockets enter, and bounded requests leave: their time, size and number have limits.
  *
  * This file bounds the number of connections and of requests in them, and closes the unused ones when the server stops.
  */

@@ -1,6 +1,6 @@
 /**
- * The decoding of files in processes apart from the server. Stored files enter, and what a decoder makes of them, such as a
- * thumbnail or a text, leaves. `cache.ts` keeps thumbnails and renditions.
+ * The decoding of files in processes apart from the server. Stored files enter, and the results of decoders leave, such as
+ * thumbnails and texts. `cache.ts` keeps thumbnails and renditions.
  *
  * This file has the decoder processes, which work on files that anybody may have made. They start when the first file needs one,
  * work on one file each, and end when nothing was asked for some time. A process that takes too long or too much memory is

@@ -348,7 +348,7 @@ export async function removeEntry(
   entry: CheckedEntry,
   { permanent, signal }: { permanent: boolean; signal: AbortSignal },
 ): Promise<TrashItem | null> {
-  // A content that S3 Object Lock keeps stays a version of its path.
+  // Content that S3 Object Lock keeps stays a version of its path.
   const isLocked = !permanent && entry.kind === 'file' && (await location.isLockedObject())
   const put = permanent || isLocked ? 'OFF' : await trash.put(location, entry, { jobId: null, signal })
   if (typeof put === 'object') return put

@@ -256,7 +256,7 @@ async function restoreTo(
 ): Promise<CheckedEntry | Taken> {
   const source = destination.inTrash(id)
   if (isLocked) {
-    // A content that S3 Object Lock keeps stays a version.
+    // Content that S3 Object Lock keeps stays a version.
     const copied = await copyFile(source, await source.stat(signal), destination, { overwrite, signal })
     return copied === taken ? taken : copied.copy
   }

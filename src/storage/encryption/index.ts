@@ -1,6 +1,6 @@
 /**
- * Encrypted storages, in the format of rclone's crypt. The provider of a back end enters with settings and secrets, and a provider
- * leaves that encrypts what is written through it, and decrypts what is read.
+ * Encrypted storages, in the format of rclone's crypt. It takes the provider of a back end with settings and secrets, and returns
+ * a provider that encrypts each file when it is written, and decrypts it when it is read.
  */
 import type { Call, StorageProvider } from '../../../adapters/contract.ts'
 import { root } from '../../auth/path.ts'

@@ -1,6 +1,6 @@
 /**
- * The pages for people who are not signed in: sign-in, registration, and setting a new password. A password, a passkey or the
- * answer of an issuer enters, and a session leaves.
+ * The pages for people who are not signed in: sign-in, registration, and setting a new password. They take a password, a
+ * passkey or the response of an issuer, and begin a session.
  */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'

@@ -1,6 +1,6 @@
 /**
- * Copies of a folder that jobs keep in other storages. The folder and its copies enter, and the copies leave complete, with a
- * report of each difference.
+ * Copies of a folder that jobs keep in other storages. A folder and its copies enter, and complete copies leave, with
+ * a report of each difference.
  *
  * This file runs KEEP_COPIES. It walks the original, and then looks for files of it that are gone. It stores each repair as an
  * entry of the job first, so that a report names it even if the server is killed in the middle.

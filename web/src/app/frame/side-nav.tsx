@@ -1,6 +1,6 @@
 /**
- * The frame of every page: its navigation, the menu of the account, and confirmations. The open page enters, and the frame leaves
- * around it.
+ * The frame of every page: its navigation, the menu of the account, and confirmations. It takes the open page, and
+ * shows it inside the frame.
  *
  * This file has the navigation at the side: the storages with their folders, and the pages that are about all of them.
  */

@@ -1,6 +1,6 @@
 /**
- * Details of an entry, beside the list or in a dialog. The selected entries enter, and their facts leave with the forms that
- * change them.
+ * Details of an entry, beside the list or in a dialog. It takes the selected entries, and shows their facts and
+ * the forms that change them.
  */
 import { type ComponentProps, useState } from 'react'
 import { childPath } from '../../api/locations.ts'

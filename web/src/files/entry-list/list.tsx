@@ -1,6 +1,6 @@
 /**
- * Lists of entries of different folders, such as those with a star. The entries enter, and the list leaves with the actions for
- * each.
+ * Lists of entries of different folders, such as those with a star. It takes the entries, and shows each with its
+ * actions.
  */
 import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useState } from 'react'
 import { Link, useNavigate } from 'react-router'

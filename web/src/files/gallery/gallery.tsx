@@ -1,4 +1,4 @@
-/** The gallery of a folder. Its photos and videos enter, and leave in lines of the same width, by month. */
+/** The gallery of a folder. It takes photos and videos, and shows them by month in lines of the same width. */
 import { useVirtualizer } from '@tanstack/react-virtual'
 import {
   type KeyboardEvent,

@@ -1,6 +1,6 @@
 /**
- * Facts about photos. The first bytes of a photo enter, and the facts that a camera has stored there (Exif 3.0, CIPA DC-008)
- * leave.
+ * Facts about photos. It takes the first bytes of a photo, and returns the facts that a camera has stored there (Exif 3.0, CIPA
+ * DC-008).
  */
 
 export interface PhotoFacts {
