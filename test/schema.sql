@@ -1250,7 +1250,7 @@ workspace_logos: workspace_logos_workspace_id_fkey FOREIGN KEY (workspace_id) RE
 CREATE UNIQUE INDEX workspace_logos_pkey ON public.workspace_logos USING btree (workspace_id)
 workspaces.id uuid not null default gen_random_uuid()
 workspaces.name text not null
-workspaces.registration text not null default 'OPEN'::text
+workspaces.registration text not null default 'INVITE'::text
 workspaces.created_at timestamp with time zone not null default now()
 workspaces.second_factor_roles text[] not null default '{}'::text[]
 workspaces.password_owners uuid[]

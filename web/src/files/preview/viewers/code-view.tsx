@@ -2,13 +2,13 @@ import { useQuery } from '@tanstack/react-query'
 import { memo } from 'react'
 import { runInWorker } from '../../../lib/worker-task.ts'
 import type { Code } from './highlight-worker.ts'
-import { type Language, loadLanguage, type Token } from './languages.ts'
+import { type CodeLanguage, loadLanguage, type Token } from './languages.ts'
 
 /** Characters. A longer text would need too many elements, so it is shown in one color. */
 const maxLength = 150_000
 
 /** Shows program code with highlighted syntax. Text is plain while it is being parsed, and always if it is long. */
-export function CodeView({ text, language }: { text: string; language: Language }) {
+export function CodeView({ text, language }: { text: string; language: CodeLanguage }) {
   const { data } = useQuery({
     queryKey: ['highlight', language, text],
     queryFn: ({ signal }) => highlight(text, language, signal),
@@ -49,7 +49,7 @@ const deadline = 20_000
  * Splits a text into lines of colored tokens.
  * @throws if the colors cannot be loaded or take longer than the deadline
  */
-async function highlight(text: string, language: Language, signal: AbortSignal): Promise<Token[][]> {
+async function highlight(text: string, language: CodeLanguage, signal: AbortSignal): Promise<Token[][]> {
   const { default: grammar } = await loadLanguage(language)
   const code: Code = { text, language, grammar }
   const worker = new Worker(new URL('./highlight-worker.ts', import.meta.url), { type: 'module' })

@@ -6,14 +6,14 @@ import dark from '@shikijs/themes/github-dark-high-contrast'
 import light from '@shikijs/themes/github-light-high-contrast'
 import { createHighlighterCore, type LanguageInput } from 'shiki/core'
 import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
-import type { Language, Token } from './languages.ts'
+import type { CodeLanguage, Token } from './languages.ts'
 
 /** Characters. A longer line, such as that of a minified file, has one color. */
 const maxLineLength = 2000
 
 export interface Code {
   text: string
-  language: Language
+  language: CodeLanguage
   grammar: LanguageInput
 }
 

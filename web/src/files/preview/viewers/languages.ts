@@ -34,13 +34,13 @@ const languages = {
   yaml: () => import('@shikijs/langs/yaml'),
 } satisfies Record<string, Load>
 
-export type Language = keyof typeof languages
+export type CodeLanguage = keyof typeof languages
 
-export function loadLanguage(language: Language): ReturnType<Load> {
+export function loadLanguage(language: CodeLanguage): ReturnType<Load> {
   return languages[language]()
 }
 
-const byEnding: Readonly<Record<string, Language>> = {
+const byEnding: Readonly<Record<string, CodeLanguage>> = {
   bash: 'shellscript',
   c: 'c',
   cc: 'cpp',
@@ -86,7 +86,7 @@ const byEnding: Readonly<Record<string, Language>> = {
 }
 
 /** Returns the language of a file; null for plain text. */
-export function languageOf(name: string): Language | null {
+export function languageOf(name: string): CodeLanguage | null {
   const lowerCase = name.toLowerCase()
   if (lowerCase === 'dockerfile') return 'docker'
   if (lowerCase === 'makefile') return 'make'
