@@ -97,7 +97,8 @@ t.test('a subscription learns of a change while it begins', async t => {
   reading.catch(error => t.fail(String(error)))
   await until(() => states.at(-1) === 'CANCELED' || states)
   await reading
-  t.same(states, ['QUEUED', 'CANCELED'])
+  // A subscription keeps only the latest state, which may be the second one by the time that it is read.
+  t.match(states.join(' '), /^(QUEUED )?CANCELED$/)
 })
 
 t.test('a change back to the state before the beginning is published', async t => {
