@@ -161,7 +161,6 @@ t.test('copies are found by their checksums, or else by their sizes', async t =>
   })
   t.pass('the same checksums are the same contents')
 })
-})
 
 t.test('files without a checksum in common are compared by size', t => {
   const file = (path: string, checksums: Record<string, string>) => ({
