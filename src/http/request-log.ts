@@ -11,6 +11,8 @@ const loggedParameters = new Map([
   ['conflict', /^[a-z]{1,10}$/],
   ['disposition', /^[a-z]{1,10}$/],
 ])
+/** The maximum number of query parameters to log. With more, a line would be many times as long as its request. */
+const maxLoggedParameters = 32
 /** The only properties of a request's log lines. Plugins use the same logger and would log whole headers. */
 const loggedFacts = new Set(['req', 'res', 'err', 'reason', 'ms', 'path', 'code'])
 
@@ -55,8 +57,11 @@ export function redactUrl(url: string): string {
   const start = url.indexOf('?')
   const path = redactTokens(url.slice(0, start < 0 ? undefined : start))
   if (start < 0) return path
-  const pairs = url.slice(start + 1).split('&')
-  return `${path}?${pairs.map(redactPair).join('&')}`
+  const pairs = url
+    .slice(start + 1)
+    .split('&', maxLoggedParameters + 1)
+    .map((pair, index) => (index < maxLoggedParameters ? redactPair(pair) : '[redacted]'))
+  return `${path}?${pairs.join('&')}`
 }
 
 function redactPair(pair: string): string {
