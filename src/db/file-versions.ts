@@ -47,9 +47,12 @@ const isHoldOnPath = sql<SqlBool>`(entry_holds.provider_id = file_versions.provi
 const isLocked = sql<SqlBool>`exists (select from entry_holds where ${isLockOfVersion})`
 const isHeld = sql<SqlBool>`(${isLocked} or exists (select from entry_holds where ${isHoldOnPath}))`
 
-/** Selects the locks of a path whose upload has ended without saying so: what is there may be its content. */
+/**
+ * Selects the locks of a path whose upload has ended without saying so: what is there may be its content. After other uploads, only
+ * `settleLockIntent` knows whose it is.
+ */
 const isAbandoned = (providerId: string, path: string) =>
-  sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.due_at <= now()
+  sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.due_at <= now() and jsonb_typeof(seen) is distinct from 'array'
     and left(entry_holds.path, 400) collate "C" = left(${path}, 400) and entry_holds.path = ${path})`
 
 /** A change that has not been renewed for this time counts as interrupted. */

@@ -1146,7 +1146,7 @@ interface EntryHoldTable {
   /** When a server finds out whether the object was stored that this is to lock; null for all other holds. */
   due_at: ColumnType<Date | null, Date | null | undefined, Date | null>
   /** What was at the path before the object was stored. */
-  seen: ColumnType<SeenContent | null, string | null | undefined, null>
+  seen: ColumnType<SeenContent | SeenContent[] | null, string | null | undefined, null>
 }
 
 export interface SeenContent {

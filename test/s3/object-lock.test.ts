@@ -27,7 +27,7 @@ import t from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
 import type { StoragePath } from '../../src/auth/path.ts'
 import { claimVersion, deleteVersionRow, insertVersion, markKept, removeVersion } from '../../src/db/file-versions.ts'
-import { insertLockIntents, type LockIntent } from '../../src/db/object-lock-intents.ts'
+import { insertLockIntents, type NewLockIntent } from '../../src/db/object-lock-intents.ts'
 import { deleteEndedObjectLocks, findObjectLocks } from '../../src/db/object-locks.ts'
 import { createLocks } from '../../src/storage/locks.ts'
 import { until } from '../support/until.ts'
@@ -433,7 +433,11 @@ t.test('Object Lock over S3', async t => {
       .execute(app.db)
       .then(({ rows: [row] }) => row ?? { userId: '', workspaceId: '' })
     // An upload that never stored anything, and one whose object another upload has replaced.
-    const intent = (Key: string, seen: LockIntent['seen']) => ({
+    const intent = (
+      Key: string,
+      seen: NewLockIntent['seen'],
+      objectLock: NewLockIntent['objectLock'] = 'COMPLIANCE',
+    ) => ({
       id: nextId(new Date()),
       workspaceId,
       providerId,
@@ -441,12 +445,28 @@ t.test('Object Lock over S3', async t => {
       reason: 'A test',
       until: minutes(60),
       userId,
-      objectLock: 'COMPLIANCE' as const,
+      objectLock,
       seen,
     })
     const { ETag = '' } = await writer.send(new HeadObjectCommand({ Bucket, Key: 'cut/unlocked' }))
     const seen = { size: 6, etag: JSON.parse(ETag), contentTag: null, modifiedAt: null }
     await insertLockIntents(app.db, [intent('cut/unlocked', seen), intent('cut/replaced', null)])
+    // An upload that never stored anything, before others stored there.
+    const isHeld = async (VersionId?: string) =>
+      (await owner.send(new GetObjectLegalHoldCommand({ Bucket, Key: 'cut/others', VersionId }))).LegalHold?.Status
+    await insertLockIntents(app.db, [intent('cut/others', null, 'LEGAL_HOLD')])
+    await sql`update entry_holds set due_at = now() - interval '1 minute' where object_lock = 'LEGAL_HOLD'`.execute(
+      app.db,
+    )
+    await put(writer, 'cut/others', '1')
+    const [lease] = await app.db
+      .selectFrom('entry_holds')
+      .select('due_at')
+      .where('path', '=', '/cut/others/')
+      .where('due_at', 'is not', null)
+      .execute()
+    t.ok(lease?.due_at && lease.due_at > new Date(), 'an upload lets no server guess whose content arrives')
+    await put(writer, 'cut/others', '22')
     await sql`update entry_holds set due_at = now() where due_at is not null`.execute(app.db)
     await app.db.transaction().execute(async db => {
       const version = { id: nextId(new Date()), providerId, path: 'cut/replaced' as StoragePath, userId }
@@ -460,6 +480,9 @@ t.test('Object Lock over S3', async t => {
     t.match(await retention('cut/new'), /^COMPLIANCE/)
     t.match(await retention('cut/replaced'), /^COMPLIANCE/)
     t.equal(await codeOf(retention('cut/unlocked')), 'NoSuchObjectLockConfiguration', 'it was not replaced')
+    t.equal(await isHeld(), 'OFF', 'it is of another upload')
+    t.equal(await isHeld((await versionsOf('cut/others')).ids[0]), 'OFF', 'as is its earlier version')
+    t.match(await retention('cut/others'), /^COMPLIANCE/, 'which has locks of its own')
     await until(async () => {
       const query = '{ auditEvents(filter: { action: HOLD_CREATE }, first: 5) { nodes { path } } }'
       const { auditEvents } = await app.ask(query, {}, token)

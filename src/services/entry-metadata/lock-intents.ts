@@ -1,6 +1,7 @@
 /**
  * Locks objects that are being stored. The locks are in the database before the content is at its path, so that a server that is killed
- * in between leaves no object without its lock: another one then finds out whether the content has got there.
+ * in between leaves no object without its lock: another one then finds out whether the content has got there. Uploads to the same path
+ * tell each other which contents are theirs, so that none gets the lock of another one.
  */
 import { timeOrderedIds } from '../../auth/id.ts'
 import { formatPath } from '../../auth/path.ts'
@@ -10,15 +11,17 @@ import { findMember } from '../../db/members.ts'
 import {
   claimLockIntent,
   deleteLockIntents,
+  findLockIntent,
   insertLockIntents,
   isAnyLockIntentDue,
   isSeen,
-  type LockIntent,
+  noteStored,
   postponeLockIntent,
   renewLockIntents,
   settleLockIntent,
 } from '../../db/object-lock-intents.ts'
 import { findProviders } from '../../db/providers.ts'
+import type { SeenContent } from '../../db/schema.ts'
 import { type Reason, toAppError } from '../../errors.ts'
 import { LeaseKeeper } from '../../lib/lease-keeper.ts'
 import { type Polling, startClaiming } from '../../lib/polling.ts'
@@ -56,8 +59,10 @@ export interface LockIntentContext {
   onError: (error: unknown) => void
 }
 
-/** The locks of an object that is being stored. Their lease is renewed until this is disposed of. */
+/** The locks of an object that is being stored; perhaps none. Their lease is renewed until this is disposed of. */
 export interface LockIntents extends Disposable {
+  /** Call this once the object was stored. */
+  stored(content: CheckedEntry): Promise<void>
   /** Ends these locks, in the transaction in which the object gets its own. */
   end(db: Database): Promise<void>
   /** Call this if the object was not stored. If nobody can know that yet, the locks stay, and a server finds out. */
@@ -69,28 +74,25 @@ export interface LockIntents extends Disposable {
 /** @param before what is at the path */
 export async function beginLocks(
   context: LockIntentContext,
+  at: Pick<NewEntryHold, 'providerId' | 'path'>,
   holds: readonly Omit<NewEntryHold, 'id'>[],
   before: CheckedEntry | null,
 ): Promise<LockIntents> {
   const { db, onError } = context
-  const seen = before && {
-    size: before.size,
-    etag: before.etag,
-    contentTag: before.contentTag ?? null,
-    modifiedAt: before.modifiedAt?.getTime() ?? null,
-  }
+  const seen = before && seenAs(before)
   const intents = holds.map(hold => ({ ...hold, id: nextId(new Date()), seen }))
   const ids = intents.map(({ id }) => id)
-  await insertLockIntents(db, intents)
-  const lease = new LeaseKeeper({ interval: heartbeat, renew: () => renewLockIntents(db, ids) })
+  await Promise.all([renewLockIntents(db, at), ids.length > 0 && insertLockIntents(db, intents)])
+  const lease = new LeaseKeeper({ interval: heartbeat, renew: () => renewLockIntents(db, at) })
   return {
+    stored: content => noteStored(db, at, seenAs(content), ids),
     end: tx => deleteLockIntents(tx, ids),
     async failed(error) {
       if (provesAbsence.has(toAppError(error).reason)) await deleteLockIntents(db, ids).catch(onError)
     },
     async settle() {
       const signal = AbortSignal.timeout(settleTimeout)
-      await Promise.all(intents.map(intent => settle(context, intent, signal))).catch(onError)
+      await Promise.all(ids.map(id => settle(context, id, signal))).catch(onError)
     },
     [Symbol.dispose]: () => lease[Symbol.dispose](),
   }
@@ -104,13 +106,13 @@ export function startLockCollector(context: LockIntentContext): Polling {
     atOnce: intentsAtOnce,
     isAnyDue: () => isAnyLockIntentDue(db),
     claim: () => claimLockIntent(db),
-    async work(intent, stopping) {
+    async work(id, stopping) {
       try {
-        await settle(context, intent, AbortSignal.any([stopping, AbortSignal.timeout(settleTimeout)]))
+        await settle(context, id, AbortSignal.any([stopping, AbortSignal.timeout(settleTimeout)]))
       } catch (error) {
         if (stopping.aborted) return
         onError(error)
-        await postponeLockIntent(db, intent.id)
+        await postponeLockIntent(db, id)
       }
     },
     onError,
@@ -118,15 +120,21 @@ export function startLockCollector(context: LockIntentContext): Polling {
 }
 
 /** Locks what is at the path unless it was there before the upload, and what has become a version since. */
-async function settle({ db, storage, audit }: LockIntentContext, intent: LockIntent, signal: AbortSignal) {
+async function settle({ db, storage, audit }: LockIntentContext, id: string, signal: AbortSignal) {
+  const intent = await findLockIntent(db, id)
+  if (!intent) return
   const { workspaceId, providerId, path, userId, objectLock, until } = intent
   const [provider] = await findProviders(db, [providerId])
   if (!provider) return
   const present = await statOrNull((await storage.reader(provider)).at(path), signal)
-  const isStored = present?.kind === 'file' && !isSeen(present, intent.seen)
+  const isStored = present?.kind === 'file' && !intent.seen.some(seen => isSeen(present, seen))
   if (!(await settleLockIntent(db, intent, { isStored }))) return
   const details =
     objectLock === 'LEGAL_HOLD' ? { legalHold: true } : { retention: objectLock, until: until?.toISOString() }
   const user = userId === null ? null : await findMember(db, workspaceId, userId)
   if (user) audit.noteOwn('HOLD_CREATE', { location: { providerId, path: formatPath(path) }, user, details }, 'OK')
+}
+
+function seenAs({ size, etag, contentTag, modifiedAt }: CheckedEntry): SeenContent {
+  return { size, etag, contentTag: contentTag ?? null, modifiedAt: modifiedAt?.getTime() ?? null }
 }

@@ -187,16 +187,16 @@ export function createObjectLocks(
     })
   }
 
-  /** Stores the locks that an object is going to have. Null if it gets none, or if the storage keeps no versions, which these would need. */
+  /** Stores the locks that an object is going to have: none if the storage keeps no versions, which these would need. */
   async function intendLocks(granted: Grant<'write'>, { retention, isHeld }: ObjectLock, signal: AbortSignal) {
-    if (!retention && !isHeld) return null
+    if (!retention && !isHeld) return beginLocks(options, granted, [], null)
     const location = await storage.writeAt(granted)
-    if ((await location.versionTraits()).count === 0) return null
+    if ((await location.versionTraits()).count === 0) return beginLocks(options, granted, [], null)
     const holds = [
       ...(retention ? [newLock(granted, retention.mode, retention.until)] : []),
       ...(isHeld ? [newLock(granted, 'LEGAL_HOLD', null)] : []),
     ]
-    return beginLocks(options, holds, await statOrNull(location, signal))
+    return beginLocks(options, granted, holds, await statOrNull(location, signal))
   }
 
   return {
@@ -312,7 +312,7 @@ export function createObjectLocks(
         await intents?.failed(error)
         throw error
       })
-      const settings = await guard.objectLockSettings(input.providerId)
+      const [settings] = await Promise.all([guard.objectLockSettings(input.providerId), intents?.stored(entry)])
       const stored = { ...entry, isVersioned: settings !== null }
       if (!settings) return stored
       const { retention, isHeld } = lockOf(asked, settings)
