@@ -93,6 +93,14 @@ export const texts = catalog('files', {
   folderTools: 'Folder',
   clearSelection: 'Clear the selection',
   newFolder: 'New folder',
+  newFile: 'New file',
+  newFiles: {
+    plainText: 'Text (.txt)',
+    markdown: 'Markdown (.md)',
+    /** The suggested name, without its ending. */
+    suggestion: 'Untitled',
+    onlyTexts: 'The console edits texts. End the name with .txt or .md, for example.',
+  },
   filter: 'Filter by name',
   sortBy: 'Sort by',
   view: 'View',
@@ -159,6 +167,17 @@ export const texts = catalog('files', {
   usageUnknown: 'Unknown, because the folder cannot be read completely.',
   usage: ({ files, folders, bytes, isComplete }: FolderUsage) =>
     `${isComplete ? '' : 'At least '}${formatCount(files, 'file')} and ${formatCount(folders, 'folder')}, ${formatBytes(bytes)}`,
+  access: {
+    people: 'People with access',
+    group: (members: number) => `Group, ${formatCount(members, 'member')}`,
+    serviceAccount: 'Service account',
+    roles: { OWNER: 'Owner', ADMIN: 'Admin', EDITOR: 'Editor', VIEWER: 'Viewer', NONE: 'No access' },
+    onlyIn: (folders: string) => `Only in ${folders}`,
+    nobody: 'No member has access.',
+    help: 'The strongest role of a member applies everywhere. People with a share link are not listed.',
+    firstOnly: 'Only the first 100 groups and members of the workspace were looked at.',
+    allMembers: 'All members',
+  },
   history: 'History',
   noHistory: 'Nothing has been recorded yet.',
   allHistory: 'Full history',
@@ -195,6 +214,8 @@ export const texts = catalog('files', {
     const subject = names.length === 1 ? `“${names[0]}”` : formatCount(names.length, 'item')
     return `${verb} ${subject} to${target === null ? '' : ` ${target}`}`
   },
+  /** Beside the pointer that drags items above a folder. */
+  dropOn: (kind: 'move' | 'copy', folder: string) => `${kind === 'move' ? 'Move' : 'Copy'} to ${folder}`,
   topFolder: 'the top folder',
   chooseStorage: 'Choose a storage.',
   intoItself: (kind: 'move' | 'copy', name: string) =>

@@ -1,5 +1,6 @@
 /**
- * New folders and files from the large button of phones. The open folder enters (`offer.ts`), and uploads and new folders leave.
+ * New folders and files from the large button of phones. The open folder enters (`offer.ts`), and uploads, new files
+ * and new folders leave.
  */
 import { type ChangeEvent, Suspense, useRef, useState } from 'react'
 import { useNavigate } from 'react-router'
@@ -57,6 +58,7 @@ export function CreateButton() {
           actions: [
             { id: 'upload', label: texts.uploadFiles, icon: 'upload', run: () => files.current?.click() },
             { id: 'camera', label: texts.takePhoto, icon: 'camera', run: () => camera.current?.click() },
+            { id: 'file', label: texts.newFile, icon: 'new-file', run: offer.onNewFile },
             { id: 'folder', label: texts.newFolder, icon: 'new-folder', run: offer.onNewFolder },
           ],
         },

@@ -2,9 +2,10 @@ import { useEffect, useEffectEvent } from 'react'
 import { Notifier, useNotified } from '../../lib/notifier.ts'
 import type { FileSelection } from '../upload/choose-files.tsx'
 
-/** How the open folder takes files and creates folders. */
+/** How the open folder takes files, and creates files and folders. */
 export interface CreationOffer {
   onFiles: (files: FileSelection) => void
+  onNewFile: () => void
   onNewFolder: () => void
 }
 
@@ -12,12 +13,17 @@ let offer: CreationOffer | null = null
 const changes = new Notifier()
 
 /** Tells the large button of phones about the open folder, as long as it is open and accepts files. */
-export function useOfferCreation(isPossible: boolean, { onFiles, onNewFolder }: CreationOffer): void {
+export function useOfferCreation(isPossible: boolean, { onFiles, onNewFile, onNewFolder }: CreationOffer): void {
   const files = useEffectEvent(onFiles)
+  const newFile = useEffectEvent(onNewFile)
   const newFolder = useEffectEvent(onNewFolder)
   useEffect(() => {
     if (!isPossible) return
-    const own: CreationOffer = { onFiles: selection => files(selection), onNewFolder: () => newFolder() }
+    const own: CreationOffer = {
+      onFiles: selection => files(selection),
+      onNewFile: () => newFile(),
+      onNewFolder: () => newFolder(),
+    }
     offer = own
     changes.notify()
     return () => {

@@ -13,6 +13,7 @@ import { updateListing, useRefreshFolder } from '../listing.ts'
 import { createFolder, type Entry, type Provider, rename } from '../operations.ts'
 import { offerUndo } from '../undo.ts'
 
+const NewFileDialog = lazyPart(async () => (await import('../create/new-file-dialog.tsx')).NewFileDialog)
 const TransferDialog = lazyPart(async () => (await import('../transfer-dialog.tsx')).TransferDialog)
 const DetailsDialog = lazyPart(async () => (await import('../details/dialog.tsx')).DetailsDialog)
 const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx')).KeyboardHelp)
@@ -22,6 +23,7 @@ const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).S
 const VersionsPanel = lazyPart(async () => (await import('../versions/panel.tsx')).VersionsPanel)
 
 export type DialogKind =
+  | 'new-file'
   | 'new-folder'
   | 'share'
   | 'tags'
@@ -69,6 +71,7 @@ export function FolderDialog({
   const [first] = entries
   if (kind === 'keyboard') return <KeyboardHelp onClose={onClose} />
   if (kind === 'new-folder') return <NewFolderDialog folder={folder} onCreated={onChanged} onClose={onClose} />
+  if (kind === 'new-file') return <NewFileDialog folder={folder} onCreated={onChanged} onClose={onClose} />
   if (kind === 'share') return <ShareDialog folder={folder} entries={entries} onClose={onClose} />
   if (kind === 'tags') return <TagsDialog folder={folder} entries={entries} onClose={onClose} />
   if (kind === 'rename') {

@@ -1,5 +1,5 @@
 import { Suspense, useCallback, useEffect, useMemo, useState } from 'react'
-import { Link, useSearchParams } from 'react-router'
+import { Link, useLocation, useSearchParams } from 'react-router'
 import { StowageError, urlOf } from '../../api/client.ts'
 import { childPath, nameOfPath, type StorageLocation } from '../../api/locations.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
@@ -111,6 +111,7 @@ export function Folder({
   )
   const onSort = (column: SortColumn) => setOrder({ column, descending: order.column === column && !order.descending })
   const onNewFolder = () => setOpenDialog('new-folder')
+  const onNewFile = () => setOpenDialog('new-file')
   const viewProps = {
     isCovered: openDialog !== null || menu !== null || previewed.entry !== undefined,
     label: texts.filesIn(folderName),
@@ -133,7 +134,7 @@ export function Folder({
   const panel = useDetailsPanel()
   const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
   const isUsable = !isMissing && (!error || isComplete)
-  useOfferCreation(canWrite && isUsable, { onFiles: upload, onNewFolder })
+  useOfferCreation(canWrite && isUsable, { onFiles: upload, onNewFile, onNewFolder })
 
   return (
     <DropArea isDisabled={!canWrite || !isUsable} folderName={folderName} onFiles={upload}>
@@ -165,6 +166,7 @@ export function Folder({
             insight={insightHref(folder)}
             onFilter={setFilter}
             onFiles={upload}
+            onNewFile={onNewFile}
             onNewFolder={onNewFolder}
             onRefresh={() => void refetch()}
             panel={panel}
@@ -230,7 +232,10 @@ export function Folder({
             provider={provider}
             providers={providers}
             hrefOf={hrefOf}
-            onChanged={selectOnly}
+            onChanged={entry => {
+              selectOnly(entry)
+              if (openDialog === 'new-file') previewed.edit(entry.name)
+            }}
             onOther={setOpenDialog}
             onClose={() => setOpenDialog(null)}
           />
@@ -245,6 +250,7 @@ export function Folder({
             folder={folder}
             entry={previewed.entry}
             entries={shown}
+            isEditing={previewed.isEditing}
             onShow={previewed.show}
             onDownload={entry => download([entry])}
             onClose={previewed.close}
@@ -258,6 +264,7 @@ export function Folder({
 /** The file that the address of the page names, which is shown above the folder. */
 function usePreviewed({ providerId, path }: StorageLocation, entries: readonly Entry[]) {
   const [search, setSearch] = useSearchParams()
+  const { state }: { state: { isEditing?: boolean } | null } = useLocation()
   const name = search.get('file')
   const found = entries.find((entry): entry is FileEntry => entry.__typename === 'File' && entry.name === name)
   // A file that somebody deletes or renames stays open, because the person may be editing it.
@@ -273,7 +280,10 @@ function usePreviewed({ providerId, path }: StorageLocation, entries: readonly E
   return {
     name,
     entry,
+    isEditing: state?.isEditing ?? false,
     show,
+    /** Opens a text in the editor. */
+    edit: (file: string) => setSearch({ file }, { state: { isEditing: true } }),
     close: () => setSearch({}, { replace: true }),
   }
 }

@@ -38,12 +38,13 @@ export function Toolbar(props: {
   insight: string
   onFilter: (text: string) => void
   onFiles: (files: FileSelection) => void
+  onNewFile: () => void
   onNewFolder: () => void
   onRefresh: () => void
   panel: ReturnType<typeof useDetailsPanel>
 }) {
   const { canWrite, filter, order, view, isLoading, insight } = props
-  const { onFilter, onOrder, onView, onFiles, onNewFolder, onRefresh, panel } = props
+  const { onFilter, onOrder, onView, onFiles, onNewFile, onNewFolder, onRefresh, panel } = props
   const isPhone = useIsPhone()
   const hasBottomBar = useHasBottomBar()
   return (
@@ -54,6 +55,9 @@ export function Toolbar(props: {
           <Button onPress={onNewFolder}>
             <Icon name="new-folder" />
             {texts.newFolder}
+          </Button>
+          <Button aria-label={texts.newFile} onPress={onNewFile}>
+            <Icon name="new-file" />
           </Button>
         </>
       )}

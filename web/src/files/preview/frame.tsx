@@ -47,6 +47,7 @@ export function ViewerFrame<File extends NamedFile>({
   files,
   viewedOf,
   location = null,
+  isEditing = false,
   actions = [],
   information = null,
   onShow,
@@ -61,6 +62,8 @@ export function ViewerFrame<File extends NamedFile>({
   viewedOf: (file: File) => ViewedFile
   /** The file as far as this page may change its text. */
   location?: StorageLocation | null
+  /** Whether the editor of a text opens at once. */
+  isEditing?: boolean
   /** The actions for the file besides its download. */
   actions?: readonly FileAction[]
   /** The content of the panel of information. */
@@ -88,7 +91,7 @@ export function ViewerFrame<File extends NamedFile>({
     const known = files.slice(Math.max(0, at - knownNeighbors), at + knownNeighbors)
     return { files: known.map(viewedOf), show: onShow }
   }, [files, at, viewedOf, onShow])
-  const editing = useMemo(() => location && { location, onDirty: setDirty }, [location])
+  const editing = useMemo(() => location && { location, isEditing, onDirty: setDirty }, [location, isEditing])
   const step = (direction: 1 | -1) => {
     const to = direction === 1 ? next : previous
     if (to && !isDirty) onShow(to.name)

@@ -20,6 +20,7 @@ export function Preview({
   folder,
   entry,
   entries,
+  isEditing,
   onShow,
   onDownload,
   onClose,
@@ -27,6 +28,8 @@ export function Preview({
   folder: StorageLocation
   entry: FileEntry
   entries: readonly Entry[]
+  /** Whether the editor of a text opens at once. */
+  isEditing: boolean
   onShow: (name: string) => void
   onDownload: (entry: Entry) => void
   onClose: () => void
@@ -56,6 +59,7 @@ export function Preview({
       files={files}
       viewedOf={viewedOf}
       location={canWrite ? location : null}
+      isEditing={isEditing}
       actions={actions}
       information={<Information key={path} file={viewedOf(entry)} path={path} />}
       onShow={onShow}

@@ -48,6 +48,8 @@ export interface ViewerProps {
   /** Null for a file that this page does not change. */
   editing: {
     location: StorageLocation
+    /** Whether the editor opens at once. */
+    isEditing: boolean
     /** Called when a text begins or ceases to differ from the file. */
     onDirty: (isDirty: boolean) => void
   } | null

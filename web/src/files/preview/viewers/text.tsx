@@ -35,7 +35,7 @@ const TextEditor = lazyPart(async () => (await import('./text-editor.tsx')).Text
 function TextView({ file, editing, children }: ViewerProps & { children: (beginning: Beginning) => ReactNode }) {
   const client = useQueryClient()
   const { data, error, refetch } = useBeginning(file)
-  const [isEditing, setEditing] = useState(false)
+  const [isEditing, setEditing] = useState(editing?.isEditing ?? false)
   if (error) return <ErrorBox error={error} retry={refetch} />
   if (!data) return <Loading label={common.loading} />
   const reload = async () => {
