@@ -316,6 +316,7 @@ const firstFiles: Record<string, string> = {
   'web/src/files/preview/viewers/archive': 'viewer.tsx',
   'web/src/files/preview/viewers/book': 'open.ts',
   'web/src/files/preview/viewers/pdf': 'open.ts',
+  'web/src/files/rename': 'plan.ts',
   'web/src/files/restore': 'restore-dialog.tsx',
   'web/src/files/search': 'field.tsx',
   'web/src/files/tree': 'tree.tsx',

@@ -2,6 +2,8 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import type { Entry } from '../../web/src/files/operations.ts'
+import { chainsOf, planNames, type Rule } from '../../web/src/files/rename/plan.ts'
 import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, pick, row, startFiles, startFolder } from './files.ts'
@@ -96,6 +98,110 @@ if (files) {
     await button(page, 'Close').first().click()
     await row(page, 'plan.md').and(page.locator('[aria-selected=true]')).waitFor()
     t.same(await names(), ['Untitled.txt', 'plan.md'])
+  })
+
+  t.test('many entries are renamed by a rule after a preview, exchange their names, and get them back', async t => {
+    const contents = { '1.txt': 'one', '2.txt': 'two', '3.txt': 'three', 'IMG 4.txt': 'four', 'taken.txt': '' }
+    const { page: address, at, names } = await store('rename many', contents)
+    const page = await open(t)
+    await page.goto(address)
+    await row(page, '1.txt').waitFor()
+    await button(page, 'Name').click()
+    for (const name of ['1.txt', '2.txt', '3.txt', 'IMG 4.txt']) await pick(page, name)
+    await button(page, 'Rename').click()
+    const start = dialog(page).getByRole('button', { name: 'Rename' })
+    const preview = dialog(page).getByRole('region', { name: 'Preview' })
+    const cells = () =>
+      preview.locator('tbody tr').evaluateAll(all => all.map(row => [...row.children].map(cell => cell.textContent)))
+    t.ok(await start.isDisabled(), 'no name changes yet')
+    await dialog(page).getByLabel('Find', { exact: true }).fill('img 4')
+    await dialog(page).getByText('No name changes.').waitFor()
+    await dialog(page).getByRole('checkbox', { name: 'Ignore upper and lower case' }).click()
+    await dialog(page).getByLabel('Replace with').fill('taken')
+    await dialog(page).getByText('1 name is taken or not possible.').waitFor()
+    t.same((await cells())[0], ['IMG 4.txt', 'taken.txtThis name is taken.'], 'what is not possible comes first')
+    t.ok(await start.isDisabled())
+    await isGood(t, page)
+    await dialog(page).getByRole('radio', { name: 'Number' }).check()
+    await dialog(page).getByLabel('Pattern').fill('a/{n}')
+    await dialog(page).getByText('4 names are taken or not possible.').waitFor()
+    // The files are listed from the last name, so that 1 and 4 change places, and 2 and 3.
+    await dialog(page).getByLabel('Pattern').fill('{n}')
+    await dialog(page).getByText('4 of 4 names change.').waitFor()
+    t.same(await cells(), [
+      ['IMG 4.txt', '1.txt'],
+      ['3.txt', '2.txt'],
+      ['2.txt', '3.txt'],
+      ['1.txt', '4.txt'],
+    ])
+    await start.click()
+    await dialog(page).waitFor({ state: 'detached' })
+    t.same(await names(), ['1.txt', '2.txt', '3.txt', '4.txt', 'taken.txt'])
+    const read = (...files: string[]) => Promise.all(files.map(name => readFile(at(name), 'utf8')))
+    t.same(await read('1.txt', '2.txt', '3.txt', '4.txt'), ['four', 'three', 'two', 'one'])
+    await row(page, '4.txt').waitFor()
+    await button(page, 'Undo').click()
+    await row(page, 'IMG 4.txt').waitFor()
+    t.same(await names(), Object.keys(contents).toSorted())
+    t.same(await read('1.txt', '2.txt', '3.txt', 'IMG 4.txt'), ['one', 'two', 'three', 'four'])
+
+    // Somebody takes a name meanwhile: the others are renamed, and the dialog says what failed.
+    await page.getByRole('grid').focus()
+    await page.keyboard.press('Escape')
+    for (const name of ['1.txt', '2.txt']) await pick(page, name)
+    await button(page, 'Rename').click()
+    await dialog(page).getByRole('radio', { name: 'Add text' }).check()
+    await dialog(page).getByLabel('After the name').fill(' new')
+    await dialog(page).getByText('2 of 2 names change.').waitFor()
+    await page.route('**/graphql', async (route, request) => {
+      if (request.postData()?.includes('"1 new.txt"')) {
+        await route.fulfill({ json: { errors: [{ message: 'Taken.', extensions: { reason: 'ALREADY_EXISTS' } }] } })
+      } else await route.continue()
+    })
+    await start.click()
+    await dialog(page).locator('.batch-failures').getByText('1.txt', { exact: true }).waitFor()
+    await isGood(t, page)
+    t.ok((await names()).includes('2 new.txt'))
+    t.ok((await names()).includes('1.txt'))
+  })
+
+  t.test('new names keep endings, and each waits for the name that it takes', async t => {
+    const file = (name: string): Entry => ({
+      __typename: 'File',
+      name,
+      modifiedAt: null,
+      size: 1,
+      mimeType: null,
+      thumbnailUrl: null,
+    })
+    const entries = ['a.tar.gz', '.profile', 'B.jpg'].map(file)
+    const plan = (rule: Rule, all = entries) =>
+      planNames(entries, all, rule).map(({ name, problem }) => problem ?? name)
+    t.same(plan({ kind: 'add', before: '(', after: ')' }), ['(a).tar.gz', '(.profile)', '(B).jpg'])
+    t.same(plan({ kind: 'number', pattern: '{name} {n}', start: 9 }), ['a 09.tar.gz', '.profile 10', 'B 11.jpg'])
+    t.same(plan({ kind: 'replace', find: '.', replacement: '$&', ignoresCase: false }), [
+      'a$&tar$&gz',
+      '$&profile',
+      'B$&jpg',
+    ])
+    t.same(plan({ kind: 'replace', find: 'b', replacement: 'c', ignoresCase: true }, [...entries, file('c.jpg')]), [
+      'a.tar.gz',
+      '.profile',
+      'clash',
+    ])
+    t.equal(plan({ kind: 'number', pattern: '..', start: 1 })[1], 'invalid')
+    for (const bad of [' a', 'a/b', 'a\\b', 'a\nb', '%2f', 'x'.repeat(252)]) {
+      t.equal(plan({ kind: 'number', pattern: bad, start: 1 })[2], 'invalid', bad)
+    }
+    const chains = (names: Record<string, string>) =>
+      chainsOf(Object.entries(names).map(([from, name]) => ({ entry: file(from), name }))).map(
+        ({ steps, isCircle }) => [...steps.map(({ entry, name }) => `${entry.name}>${name}`), isCircle],
+      )
+    t.same(chains({ a: 'b', b: 'c', x: 'y' }), [
+      ['b>c', 'a>b', false],
+      ['x>y', false],
+    ])
+    t.same(chains({ a: 'b', b: 'c', c: 'a' }), [['c>a', 'b>c', 'a>b', true]])
   })
 
   atNight(t, 'a name that begins or ends with a space is refused in plain words', async t => {

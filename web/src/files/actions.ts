@@ -13,6 +13,7 @@ export interface EntryAction extends MenuAction {
     | 'star'
     | 'tags'
     | 'rename'
+    | 'rename-many'
     | 'move'
     | 'copy'
     | 'versions'
@@ -21,7 +22,14 @@ export interface EntryAction extends MenuAction {
     | 'delete'
 }
 
-type Handlers = Record<Exclude<EntryAction['id'], 'open' | 'preview'>, () => void> & { open: (entry: Entry) => void }
+type Handlers = Record<Exclude<EntryAction['id'], 'open' | 'preview' | 'rename-many'>, () => void> & {
+  open: (entry: Entry) => void
+  /** Null where the entries are not those of one folder. */
+  renameMany: (() => void) | null
+}
+
+/** The number of entries that can be renamed at once. */
+const maxRenamed = 1000
 
 /** Returns what the viewer may do with the selected entries. */
 export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Handlers): EntryAction[] {
@@ -51,6 +59,8 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
   const details: EntryAction = { id: 'details', label: texts.details, icon: 'info', run: on.details }
   if (!canWrite) return [...actions, star, ...(single ? [...versions, details] : [])]
   if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })
+  else if (on.renameMany && selected.length <= maxRenamed)
+    actions.push({ id: 'rename-many', label: texts.rename, icon: 'pencil', run: on.renameMany })
   actions.push(
     { id: 'move', label: texts.move, icon: 'move', run: on.move },
     { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },

@@ -73,6 +73,7 @@ export function EntryList({
       star: () => void toggleStar(folder, items),
       tags: open('tags'),
       rename: open('rename'),
+      renameMany: null,
       move: open('move'),
       copy: open('copy'),
       versions: open('versions'),

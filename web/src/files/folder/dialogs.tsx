@@ -19,6 +19,7 @@ const DetailsDialog = lazyPart(async () => (await import('../details/dialog.tsx'
 const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx')).KeyboardHelp)
 const RestoreFolderDialog = lazyPart(async () => (await import('../restore/restore-dialog.tsx')).RestoreFolderDialog)
 const TagsDialog = lazyPart(async () => (await import('../marks/tags-dialog.tsx')).TagsDialog)
+const RenameManyDialog = lazyPart(async () => (await import('../rename/rename-dialog.tsx')).RenameManyDialog)
 const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)
 const VersionsPanel = lazyPart(async () => (await import('../versions/panel.tsx')).VersionsPanel)
 
@@ -28,6 +29,7 @@ export type DialogKind =
   | 'share'
   | 'tags'
   | 'rename'
+  | 'rename-many'
   | 'move'
   | 'copy'
   | 'delete'
@@ -77,6 +79,7 @@ export function FolderDialog({
   if (kind === 'rename') {
     return first && <RenameDialog folder={folder} entry={first} onRenamed={onChanged} onClose={onClose} />
   }
+  if (kind === 'rename-many') return <RenameManyDialog folder={folder} entries={entries} onClose={onClose} />
   if (kind === 'details') {
     const details = { folder, storage: provider.name, onVersions: () => onOther('versions'), onClose }
     return first && <DetailsDialog {...details} entry={first} href={urlOf(hrefOf(first))} />

@@ -83,8 +83,7 @@ export function Folder({
   const toggleStar = useToggleStar()
   const onStar = useCallback((entry: Entry) => void toggleStar(folder, [entry]), [toggleStar, folder])
   const openIfAllowed = (kind: DialogKind) => {
-    if (canWrite && selectedEntries.length > 0 && (kind !== 'rename' || selectedEntries.length === 1))
-      setOpenDialog(kind)
+    if (canWrite && selectedEntries.length > 0) setOpenDialog(kind)
   }
   const actions = actionsFor(selectedEntries, canWrite, {
     open,
@@ -93,6 +92,7 @@ export function Folder({
     star: () => void toggleStar(folder, selectedEntries),
     tags: () => openIfAllowed('tags'),
     rename: () => openIfAllowed('rename'),
+    renameMany: () => openIfAllowed('rename-many'),
     move: () => openIfAllowed('move'),
     copy: () => openIfAllowed('copy'),
     versions: () => setOpenDialog('versions'),
@@ -125,7 +125,7 @@ export function Folder({
     keys: {
       onOpen: open,
       onUp: up,
-      onRename: () => openIfAllowed('rename'),
+      onRename: () => actions.find(({ id }) => id.startsWith('rename'))?.run(),
       onDelete: () => openIfAllowed('delete'),
       onDetails: () => selectedEntries.length === 1 && setOpenDialog('details'),
       onHelp: () => setOpenDialog('keyboard'),
