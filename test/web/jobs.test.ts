@@ -74,6 +74,7 @@ if (files) {
     await page.goto(one.page)
     await row(page, 'a.txt').dragTo(row(page, 'sub'))
     await row(page, 'a.txt').waitFor({ state: 'detached' })
+    t.equal(await page.locator('.drag-picture, .drop-label').count(), 0, 'nothing stays of the drag')
     t.equal(await readFile(one.at('sub/a.txt'), 'utf8'), 'a')
     await page.keyboard.down('Control')
     await row(page, 'c.txt').dragTo(row(page, 'sub'))
@@ -111,6 +112,42 @@ if (files) {
     await row(page, 'a.txt').waitFor({ state: 'detached' })
     t.equal(await readFile(one.at('a.txt'), 'utf8'), 'a')
     await isGood(t, page)
+  })
+
+  t.test('a drag shows what is dragged, and what a drop on a folder would do', async t => {
+    const one = await store('picture', { 'a.txt': 'a', 'b.txt': 'b', 'sub/x.txt': '' })
+    const page = await open(t)
+    await page.goto(one.page)
+    await pick(page, 'a.txt')
+    await pick(page, 'b.txt')
+    await page.evaluate(() => {
+      const taken = DataTransfer.prototype.setDragImage
+      DataTransfer.prototype.setDragImage = function (picture, x, y) {
+        document.documentElement.dataset.dragged = picture.textContent ?? ''
+        taken.call(this, picture, x, y)
+      }
+    })
+    await row(page, 'a.txt').locator('.cell-size').hover()
+    await page.mouse.down()
+    const target = row(page, 'sub').locator('.cell-size')
+    await target.hover()
+    await target.hover()
+    const label = page.locator('.drop-label')
+    await label.getByText('Move to sub', { exact: true }).waitFor()
+    t.equal(await page.locator('html').getAttribute('data-dragged'), '2 items2')
+    await page.keyboard.down('Control')
+    await target.hover({ position: { x: 5, y: 5 } })
+    await label.getByText('Copy to sub', { exact: true }).waitFor()
+    await isGood(t, page)
+    await row(page, 'b.txt').locator('.cell-size').hover()
+    await label.waitFor({ state: 'detached' })
+    await target.hover()
+    await target.hover()
+    await page.mouse.up()
+    await page.keyboard.up('Control')
+    await until(async () => (await one.names('sub')).length === 3)
+    t.same(await one.names(), ['a.txt', 'b.txt', 'sub'])
+    t.equal(await page.locator('.drag-picture, .drop-label').count(), 0, 'nothing stays of the drag')
   })
 
   t.test('the panel follows a job, pauses, resumes, cancels and retries it', async t => {

@@ -1,5 +1,7 @@
 import { type DragEvent, useCallback, useMemo } from 'react'
 import { childPath, isWithin, type StorageLocation } from '../api/locations.ts'
+import { texts } from '../texts/files.tsx'
+import { hideDropLabel, showDragPicture, showDropLabel } from './drag-picture.ts'
 import { entryKey } from './listing.ts'
 import type { Entry } from './operations.ts'
 import type { useSelection } from './selection.ts'
@@ -18,13 +20,15 @@ export interface DroppedEntries extends Drag {
 const type = 'application/x-stowage-entries'
 let current: Drag | null = null
 
-function startDrag(event: DragEvent, drag: Drag): void {
+function startDrag(event: DragEvent, drag: Drag, name: string): void {
   current = drag
+  showDragPicture(event, name, drag.entries.length)
   event.dataTransfer.effectAllowed = 'copyMove'
   event.dataTransfer.setData(type, String(drag.entries.length))
 }
 
 function endDrag(): void {
+  hideDropLabel()
   current = null
 }
 
@@ -38,8 +42,8 @@ function dragTo(target: StorageLocation, { dataTransfer }: DragEvent): Drag | nu
   return entries.some(({ name }) => isWithin(target.path, childPath(folder.path, name))) ? null : current
 }
 
-/** Returns the handlers of an element that accepts dragged entries for a folder of the same storage. */
-export function dropTarget(target: StorageLocation, onDrop: (dropped: DroppedEntries) => void) {
+/** Returns the handlers of an element that accepts dragged entries for a folder of the same storage. @param name that of the folder */
+export function dropTarget(name: string, target: StorageLocation, onDrop: (dropped: DroppedEntries) => void) {
   const mark = (event: DragEvent<HTMLElement>, isOver: boolean) => {
     event.currentTarget.classList.toggle('drop-target', isOver)
   }
@@ -48,11 +52,14 @@ export function dropTarget(target: StorageLocation, onDrop: (dropped: DroppedEnt
       if (!dragTo(target, event)) return
       event.preventDefault()
       event.dataTransfer.dropEffect = kindOf(event)
+      showDropLabel(event, texts.dropOn(kindOf(event), name))
       mark(event, true)
     },
     onDragLeave(event: DragEvent<HTMLElement>) {
       const { relatedTarget } = event
-      if (!(relatedTarget instanceof Node && event.currentTarget.contains(relatedTarget))) mark(event, false)
+      if (relatedTarget instanceof Node && event.currentTarget.contains(relatedTarget)) return
+      mark(event, false)
+      hideDropLabel()
     },
     onDrop(event: DragEvent<HTMLElement>) {
       const drag = dragTo(target, event)
@@ -88,7 +95,7 @@ export function useDragging({
 }) {
   const { providerId, path } = folder
   const targetOf = useCallback(
-    (target: string) => (canWrite ? dropTarget({ providerId, path: target }, onDrop) : {}),
+    (name: string, target: string) => (canWrite ? dropTarget(name, { providerId, path: target }, onDrop) : {}),
     [canWrite, providerId, onDrop],
   )
   const rows = useMemo(
@@ -100,10 +107,10 @@ export function useDragging({
               if (!entry) return
               const isSelected = selectedKeys.has(entryKey(entry))
               if (!isSelected) pick(index, 'only')
-              startDrag(event, { folder, entries: isSelected ? selectedEntries : [entry] })
+              startDrag(event, { folder, entries: isSelected ? selectedEntries : [entry] }, entry.name)
             },
             onEnd: endDrag,
-            targetOf: ({ name }: Entry) => targetOf(childPath(path, name)),
+            targetOf: ({ name }: Entry) => targetOf(name, childPath(path, name)),
           }
         : null,
     [canWrite, shown, selectedKeys, selectedEntries, pick, folder, path, targetOf],

@@ -17,7 +17,7 @@ export function Breadcrumb({
   provider: Provider
   path: string
   /** Returns the handlers of a folder that accepts dragged entries. */
-  targetOf: (path: string) => Partial<ReturnType<typeof dropTarget>>
+  targetOf: (name: string, path: string) => Partial<ReturnType<typeof dropTarget>>
 }) {
   const { id, name, root } = provider
   const trail = [{ name, path: root.path }, ...ancestors(path, root.path)]
@@ -35,7 +35,7 @@ export function Breadcrumb({
                 <h1 aria-current="page">{step.name}</h1>
               </>
             ) : (
-              <Link to={folderHref(id, step.path)} {...targetOf(step.path)}>
+              <Link to={folderHref(id, step.path)} {...targetOf(step.name, step.path)}>
                 {step.name}
               </Link>
             )}
