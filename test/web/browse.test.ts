@@ -216,6 +216,40 @@ if (files) {
     }
   })
 
+  t.test('the details list the people and groups with access, and what they may do', async t => {
+    const { id, page: address } = await store('people', { 'team/plan.txt': 'plan', 'secret.txt': '' })
+    const member = await app.register('editor@example.org')
+    const providerAccess = { restrictions: [{ providerId: id, basePath: '/team' }] }
+    await app.ask(
+      'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }',
+      { input: { userId: member.id, role: 'EDITOR', providerAccess } },
+      owner.token,
+    )
+    await app.ask(
+      'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id } } }',
+      { input: { name: 'Auditors', role: 'VIEWER', providerAccess: { all: true } } },
+      owner.token,
+    )
+    const page = await open(t)
+    await page.goto(address)
+    const people = dialog(page).getByRole('region', { name: 'People with access' })
+    for (const [name, knowsMember] of [
+      ['team', true],
+      ['secret.txt', false],
+    ] as const) {
+      await row(page, name).getByRole('button', { name: 'Actions' }).click()
+      await page.getByRole('menuitem', { name: 'Details' }).click()
+      await people.getByRole('listitem').filter({ hasText: 'Auditors' }).getByText('Viewer').waitFor()
+      await people.getByRole('listitem').filter({ hasText: 'owner@example.org' }).getByText('Owner').waitFor()
+      const listed = people.getByRole('listitem').filter({ hasText: 'editor@example.org' })
+      t.equal(await listed.count(), knowsMember ? 1 : 0, name)
+      if (knowsMember) await listed.getByText('Editor').waitFor()
+      await isGood(t, page)
+      await page.keyboard.press('Escape')
+      await dialog(page).waitFor({ state: 'detached' })
+    }
+  })
+
   atNight(t, 'entries are shown as a list, close together or as tiles, which arrow keys cross', async t => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`file ${n}.txt`, 'x']))
     const { page: address } = await store('views', { ...many, 'folder/x': '' })

@@ -17,6 +17,7 @@ import { QuotaDialog } from '../../ui/quota-dialog.tsx'
 import { Marks } from '../marks/entry-marks.tsx'
 import { type Entry, folderUsage } from '../operations.ts'
 import { Protection } from '../protection.tsx'
+import { PeopleWithAccess } from './access.tsx'
 import './details.css'
 import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
@@ -40,7 +41,7 @@ export function EntryDetails({
   /** Called when the person goes to another page. */
   onLeave: () => void
 }) {
-  const { isAdmin } = usePermissions()
+  const { isAdmin, isUnrestricted } = usePermissions()
   const location = { ...folder, path: childPath(folder.path, entry.name) }
   const isFolder = entry.__typename === 'Folder'
   const link = globalThis.location.origin + href
@@ -74,6 +75,7 @@ export function EntryDetails({
       </dl>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!data && !error && <Loading label={common.loading} />}
+      {isUnrestricted && <PeopleWithAccess location={location} onLeave={onLeave} />}
       {isAdmin && <History location={location} onLeave={onLeave} />}
     </div>
   )
