@@ -36,6 +36,7 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   catalogue: [],
   cli: [],
   client: ['events', 'package'],
+  db: [],
   faults: ['attacks', 'floods', 'jobs'],
   graphql: ['abuse', 'response-size'],
   hostile: ['local'],
