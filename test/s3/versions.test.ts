@@ -1,4 +1,5 @@
 /** Earlier versions over S3: listed in pages, read, and deleted. */
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import {
   CopyObjectCommand,
@@ -11,6 +12,9 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3'
 import t from 'tap'
+import { localAdapter } from '../../adapters/backends/local/index.ts'
+import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
+import type { AdapterDefinition, NativeVersions, StorageProvider } from '../../adapters/contract.ts'
 import { codeOf, createS3World } from './world.ts'
 
 const Bucket = 'files'
@@ -105,4 +109,60 @@ t.test('versions over S3', async t => {
   t.same([...new Set((seen.Versions ?? []).map(({ Key }) => Key))].sort(), ['folder/', 'folder/gone'])
   const refused = new DeleteObjectCommand({ Bucket, Key: 'folder/gone', VersionId: ids['folder/gone 1'] })
   t.equal(await codeOf(narrow.send(refused)), 'AccessDenied')
+})
+
+/** A back end that has kept 12,000 versions of each file whose name is "many", and one of every other. */
+const versioned: AdapterDefinition = {
+  type: 'versioned',
+  apiVersion: 1,
+  title: 'Memory with versions',
+  configSchema: { type: 'object', properties: {} },
+  async open() {
+    const files = new MemoryProvider(1_000_000)
+    const versions: Pick<NativeVersions, 'list'> = {
+      async list(path, { cursor = '0', limit }) {
+        const [begin, count] = [Number(cursor), path.endsWith('many') ? 12_000 : 1]
+        const end = Math.min(begin + limit, count)
+        const found = Array.from({ length: end - begin }, (_, index) => ({
+          id: String(begin + index),
+          size: 1,
+          modifiedAt: new Date(0),
+          replacedAt: new Date(1),
+        }))
+        return { versions: found, ...(end < count && { cursor: String(end) }) }
+      },
+    }
+    return new Proxy<StorageProvider>(files, {
+      get(target, name) {
+        if (name === 'versions') return versions
+        const value: unknown = Reflect.get(target, name, target)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+  },
+}
+
+t.test('an object of which the back end keeps very many versions hides no other key', async t => {
+  const world = await createS3World(t, {
+    adapters: folder => [localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }), versioned],
+  })
+  const connect = 'mutation ($input: ConnectProviderInput!) { connectProvider(input: $input) { provider { id } } }'
+  const input = { type: 'versioned', name: 'Versions', slug: 'versions', config: {} }
+  await world.app.ask(connect, { input }, world.token)
+  const s3 = world.client()
+  for (const Key of ['before', 'many', 'next'])
+    await s3.send(new PutObjectCommand({ Bucket: 'versions', Key, Body: '1' }))
+  const counts: Record<string, number> = {}
+  let pages = 0
+  for (let markers = {}; pages < 20; ) {
+    const page = await s3.send(new ListObjectVersionsCommand({ Bucket: 'versions', ...markers }))
+    for (const { Key = '' } of page.Versions ?? []) counts[Key] = (counts[Key] ?? 0) + 1
+    pages += 1
+    if (!page.IsTruncated) break
+    markers = { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker }
+  }
+  t.match([counts, pages], [{ before: 2, many: 10_001, next: 2 }, 11])
+  const lost = { KeyMarker: 'many', VersionIdMarker: `native-${Buffer.from('11999').toString('base64url')}` }
+  const page = await s3.send(new ListObjectVersionsCommand({ Bucket: 'versions', ...lost }))
+  t.same([...new Set(page.Versions?.map(({ Key }) => Key))], ['next'], 'a place too far back is the end of the key')
 })

@@ -10,7 +10,7 @@ import type { Storage } from '../../storage/index.ts'
 import type { FileEntry } from '../files/entry.ts'
 import { type KeyPage, type KeyQuery, listKeys, pathOfKey } from '../files/keys.ts'
 import { compareNames } from '../files/list.ts'
-import { type KeptVersion, nativeIdOf, searchNative, toKept } from './native.ts'
+import { type KeptVersion, nativeIdOf, newestNative, toKept } from './native.ts'
 
 export type KeyedVersion =
   /** A file as it is now, or an empty folder, which has no entry. */
@@ -82,9 +82,9 @@ async function withNative(
 }
 
 /**
- * Returns enough versions of one object for a page.
+ * Returns enough versions of one object for a page. Of an object with very many, the list ends with the newest ones, so that a client reaches
+ * all other keys.
  * @param options.after the id of the version before the first one. If that is gone, the list begins again
- * @throws INVALID_INPUT as `searchNative`
  */
 async function nativeVersionsOf(
   storage: Storage,
@@ -101,15 +101,18 @@ async function nativeVersionsOf(
   const all: KeyedVersion[] = []
   const rest: KeyedVersion[] = []
   let isRest = after === null
-  for await (const each of searchNative(location, signal)) {
+  const search = newestNative(location, signal)
+  for (;;) {
+    const { value: each, done } = await search.next()
+    // Beginning again could never end where so many versions arrive that the client's place is always too far back.
+    if (done) return isRest || !each ? rest : all
     const version = toKept(location, each)
     const item = { kind: 'earlier' as const, key, version }
     if (all.length <= limit) all.push(item)
     if (isRest) rest.push(item)
-    if (rest.length > limit) break
+    if (rest.length > limit) return rest
     isRest ||= version.id === after
   }
-  return isRest ? rest : all
 }
 
 const ranks = { group: 0, current: 0, deleted: 1, earlier: 2 }

@@ -74,11 +74,13 @@ export async function listNative(
 /** The number of versions of one file through which a search goes. A back end can keep them without end. */
 const maxSearched = 10_000
 
-/** Yields the versions of a file, the newest first. @throws INVALID_INPUT after `maxSearched` of them */
-export async function* searchNative(
+type NativeVersion = CheckedVersions['versions'][number]
+
+/** Yields the newest versions of a file, the newest first. Returns whether these are all of them: it ends after `maxSearched`. */
+export async function* newestNative(
   location: ReadLocation,
   signal: AbortSignal,
-): AsyncGenerator<CheckedVersions['versions'][number]> {
+): AsyncGenerator<NativeVersion, boolean, undefined> {
   let count = 0
   let cursor: string | null = null
   do {
@@ -87,7 +89,15 @@ export async function* searchNative(
     count += Math.max(1, page.versions.length)
     ;({ cursor } = page)
   } while (cursor !== null && count < maxSearched)
-  if (cursor !== null) {
+  return cursor === null
+}
+
+/** Yields the versions of a file, the newest first. @throws INVALID_INPUT after `maxSearched` of them */
+export async function* searchNative(
+  location: ReadLocation,
+  signal: AbortSignal,
+): AsyncGenerator<NativeVersion, void, undefined> {
+  if (!(yield* newestNative(location, signal))) {
     const message = `The back end keeps more than ${maxSearched} versions of "/${location.path}", of which Stowage searches the newest: use the back end for older ones.`
     throw new AppError('INVALID_INPUT', message)
   }
