@@ -80,7 +80,7 @@ export async function failRestorations(
   { source, keptFolders }: { source: number; keptFolders: readonly number[] },
   { least, reason, message }: { least: number; reason: Reason; message: string },
 ): Promise<boolean> {
-  const { rows } = await sql`
+  const { rows } = await sql<{ has_failed: boolean }>`
     with missing as (
       select id from job_entries
       where job_id = ${job.id} and state = 'LISTED' and reason is null and not is_started
@@ -95,12 +95,12 @@ export async function failRestorations(
           where kept_folder = any(${keptFolders}::integer[]) and not is_deleted group by kept_folder
         ) as kept)
       returning jobs.id
+    ), failed as (
+      update job_entries set state = 'KEPT', reason = ${reason}, message = ${message} from job
+      where job_entries.job_id = job.id and job_entries.id in (select id from missing)
     )
-    update job_entries set state = 'KEPT', reason = ${reason}, message = ${message} from job
-    where job_entries.job_id = job.id and job_entries.id in (select id from missing) returning job_entries.id`.execute(
-    db,
-  )
-  return rows.length > 0
+    select exists (select from job) as has_failed`.execute(db)
+  return rows[0]?.has_failed === true
 }
 
 /** Counts the files that a VERIFY has found damaged or missing. */
