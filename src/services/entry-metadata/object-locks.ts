@@ -392,7 +392,8 @@ function formatTime(time: Date): string {
 function targetOf(viewer: Viewer | null, input: LocationInput): Grant<'write'> | null {
   try {
     return authorize(viewer, needs.create, input)[0]
-  } catch {
-    return null
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
   }
 }
