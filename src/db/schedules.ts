@@ -88,11 +88,12 @@ export async function findSchedule(db: Database, workspaceId: string, id: string
 export async function listSchedules(
   db: Database,
   { workspaceId, userId }: { workspaceId: string; userId: string | null },
-  page: { limit: number; before: string | null },
+  page: { limit: number; before: string | null; kind: string | null },
 ): Promise<ScheduleRecord[]> {
   let query = db.selectFrom('schedules').selectAll().where('workspace_id', '=', workspaceId)
   if (userId !== null) query = query.where('user_id', '=', userId)
   if (page.before !== null) query = query.where('id', '<', page.before)
+  if (page.kind !== null) query = query.where(sql<string>`job ->> 'kind'`, '=', page.kind)
   const rows = await query.orderBy('id', 'desc').limit(page.limit).execute()
   return rows.map(toSchedule)
 }

@@ -431,6 +431,13 @@ t.test('agents read all schedules with copies, page by page, with what the lates
   await sql`
     insert into schedules select (jsonb_populate_record(s, jsonb_build_object('id', other.id, 'next_run_at', null))).*
     from schedules s cross join unnest(${more}::uuid[]) as other (id) where s.id = ${schedule.id}`.execute(app.db)
+  // And more that keep no copies.
+  const others = Array.from({ length: 150 }, () => ids(new Date()))
+  await sql`
+    insert into schedules select (jsonb_populate_record(s, jsonb_build_object(
+      'id', other.id, 'next_run_at', null, 'last_job_id', null, 'job', s.job || '{"kind": "VERIFY"}'))).*
+    from schedules s cross join unnest(${others}::uuid[]) as other (id)
+    where s.id = ${schedule.id}`.execute(app.db)
   const page = async (args: object) => {
     const { path, ...init } = toolCall('list_kept_copies', args)
     const response = await app.request(path, { ...init, token: key })

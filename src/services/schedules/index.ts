@@ -23,6 +23,7 @@ import {
   settleRun,
   updateSchedule,
 } from '../../db/schedules.ts'
+import type { JobKind } from '../../db/schema.ts'
 import { AppError, reasons } from '../../errors.ts'
 import { startClaiming } from '../../lib/polling.ts'
 import { cut, namedSources } from '../audit/event.ts'
@@ -173,17 +174,21 @@ export function createSchedules({
       })
     },
 
-    /** Returns the newest schedules first. @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR */
+    /**
+     * Returns the newest schedules first.
+     * @param page.kind only those with jobs of this kind
+     * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR
+     */
     async list(
       viewer: Viewer | null,
-      page: { first: number; after?: string | null | undefined },
+      page: { first: number; after?: string | null | undefined; kind?: JobKind },
     ): Promise<{ items: { schedule: Schedule; cursor: string }[]; hasNext: boolean; endCursor: string | null }> {
       const reader = requireScope(viewer, 'read')
       const limit = parsePageSize(page.first, maxSchedulesPage)
       const { workspaceId, userId } = reader.member
       const of = { workspaceId, userId: isUnrestricted(reader) ? null : userId }
       const { rows, ...found } = await visiblePage(
-        read => listSchedules(db, of, read),
+        read => listSchedules(db, of, { ...read, kind: page.kind ?? null }),
         each => isVisible(reader, { ...each, ...each.job }),
         { limit, after: page.after },
       )

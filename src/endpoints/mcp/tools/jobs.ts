@@ -75,13 +75,14 @@ export const listKeptCopies = defineTool({
     ),
   }),
   async run({ after }, { services, viewer }) {
-    const { items, hasNext, endCursor } = await services.schedules.list(viewer, { first: maxSchedulesPage, after })
+    const page = { first: maxSchedulesPage, after, kind: 'KEEP_COPIES' } as const
+    const { items, hasNext, endCursor } = await services.schedules.list(viewer, page)
     return {
       nextCursor: hasNext ? endCursor : null,
       copies: items.flatMap(({ schedule: { name, job, lastJob } }) => {
         const checks = toChecks({ sources: job.sources, checks: lastJob?.checks ?? null })
         const [folder] = checks
-        if (job.kind !== 'KEEP_COPIES' || !folder) return []
+        if (!folder) return []
         const { providerId, path } = folder
         const sum = (count: 'damaged' | 'missing' | 'changed' | 'restored') =>
           checks.reduce((total, check) => total + check[count], 0)
