@@ -126,6 +126,7 @@ const versioned: AdapterDefinition = {
         const found = Array.from({ length: end - begin }, (_, index) => ({
           id: String(begin + index),
           size: 1,
+          etag: null,
           modifiedAt: new Date(0),
           replacedAt: new Date(1),
         }))
