@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import { maxCataloguePath } from './catalogue/entries.ts'
-import type { Database } from './client.ts'
+import { type Database, executePrepared } from './client.ts'
 import { type ContentVersion, type FileAt, isIn } from './content-checksums.ts'
 import { noteDeletedFiles, noteDeletedTree } from './kept-files.ts'
 
@@ -20,9 +20,10 @@ export function fitsTable(path: string): boolean {
  */
 export async function storeWritten(db: Database, contents: readonly WrittenContent[]): Promise<void> {
   const values = <T>(of: (content: WrittenContent) => T) => contents.map(of)
-  await db.transaction().execute(async trx => {
-    await sql`set local synchronous_commit = off`.execute(trx)
-    await sql`
+  // One statement takes one round trip. The setting lasts until its commit.
+  await executePrepared(
+    db,
+    sql`
       with written as (
         select w.* from unnest(${values(({ providerId }) => providerId)}::uuid[], ${values(({ path }) => path)}::text[],
           ${values(({ size }) => size)}::bigint[], ${values(({ modifiedAt }) => modifiedAt)}::timestamptz[],
@@ -30,6 +31,7 @@ export async function storeWritten(db: Database, contents: readonly WrittenConte
           ${values(({ sha256 }) => sha256)}::bytea[]
         ) as w (provider_id, path, size, modified_at, etag, content_tag, sha256)
         join providers p on p.id = w.provider_id
+        cross join set_config('synchronous_commit', 'off', true)
       ),
       unclear as (
         delete from content_checksums k using written w
@@ -42,8 +44,8 @@ export async function storeWritten(db: Database, contents: readonly WrittenConte
       where not exists (select from unclear u where u.provider_id = w.provider_id and u.path = w.path)
       order by w.provider_id, w.path
       on conflict (provider_id, path) do update set size = excluded.size, modified_at = excluded.modified_at,
-        etag = excluded.etag, content_tag = excluded.content_tag, sha256 = excluded.sha256, read_at = null`.execute(trx)
-  })
+        etag = excluded.etag, content_tag = excluded.content_tag, sha256 = excluded.sha256, read_at = null`,
+  )
 }
 
 /** The SQL that forgets files, but nothing below their paths. */

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import ssh2, { type Client } from 'ssh2'
 import t, { type Test } from 'tap'
+import { AppError } from '../../src/errors.ts'
 import { extent } from '../support/extent.ts'
+import { until } from '../support/until.ts'
 import {
   connectSsh,
   done,
@@ -80,6 +82,52 @@ t.test('bad input and bounds', async t => {
     await sftp.close(handles[0]?.rest ?? Buffer.alloc(0))
     await sftp.close(await sftp.open('/files/one', 1))
     raw.channel.end()
+  })
+
+  t.test('256 reads and writes count as one request, and wait for the rate limit', async t => {
+    const { requestLimits } = app.app.services
+    const { countMember } = requestLimits
+    t.teardown(() => {
+      requestLimits.countMember = countMember
+    })
+    const limit = { counted: 0, refused: 0, isReached: false }
+    requestLimits.countMember = viewer => {
+      if (limit.isReached) {
+        limit.refused += 1
+        throw new AppError('RATE_LIMITED', 'Too many requests.', { retryAfterMs: 20 })
+      }
+      countMember(viewer)
+      limit.counted += 1
+    }
+    const client = new SftpClient(await session(t))
+    const counts = async (work: () => Promise<unknown>) => {
+      const before = limit.counted
+      await work()
+      return limit.counted - before
+    }
+    const times = (count: number, request: (index: number) => Promise<unknown>) =>
+      Promise.all(Array.from({ length: count }, (_, index) => request(index)))
+
+    let handle = await client.open('/files/counted', 2 | 8 | 16)
+    const write = (index: number) => client.write(handle, index, Buffer.from('a'))
+    t.equal(await counts(() => times(255, write)), 0, '255 writes')
+    t.equal(await counts(() => write(255)), 1, 'one more')
+    t.equal(await counts(() => client.close(handle)), 1, 'CLOSE')
+    t.equal(await counts(async () => (handle = await client.open('/files/counted', 1))), 1, 'OPEN')
+    const read = () => client.read(handle, 0, 1)
+    t.equal(await counts(() => times(512, read)), 2, '512 reads')
+
+    limit.isReached = true
+    let answered = 0
+    const reads = times(300, async () => {
+      t.same(await read(), Buffer.from('a'))
+      answered += 1
+    })
+    await until(() => answered >= 256 && limit.refused > 10)
+    t.equal(answered, 256, 'the reads after the limit wait')
+    limit.isReached = false
+    await reads
+    await client.close(handle)
   })
 
   t.test('wrong keys are refused, and end the connection after some attempts', async t => {

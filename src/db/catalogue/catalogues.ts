@@ -196,10 +196,9 @@ export async function changeCatalogue(
   work: (trx: Database) => Promise<CatalogueProgress>,
 ): Promise<Catalogue> {
   return db.transaction().execute(async trx => {
-    await sql`set local synchronous_commit = off`.execute(trx)
     const owned = await trx
       .selectFrom('catalogues')
-      .select('id')
+      .select(sql`set_config('synchronous_commit', 'off', true)`.as('commit'))
       .where('id', '=', catalogue)
       .where('lease_id', '=', lease)
       .forNoKeyUpdate()

@@ -130,10 +130,14 @@ export function createOpenFiles({
   ): Promise<FileWrites> {
     const grants = authorize(viewer, needs.create, at)
     if (at.providerId === noProvider) throw new AppError('NOT_FOUND', 'There is no such storage.')
+    // Both lookups at once, because each small file waits for them.
+    const folder = mode.creates ? requireFolder(viewer, at, requestSignal) : null
+    // It only matters for a missing file.
+    folder?.catch(() => {})
     const existing = await existingFile(viewer, at, requestSignal)
     if (existing && mode.isNew) throw new AppError('ALREADY_EXISTS', `"${at.path}" exists already.`)
     if (!existing && !mode.creates) throw new AppError('NOT_FOUND', `There is no file "${at.path}".`)
-    if (!existing) await requireFolder(viewer, at, requestSignal)
+    if (!existing) await folder
     /** Where the file is, who writes it, and the work that ends with the right to it. */
     let present = { viewer, at, active: storage.activeGrants.register(grants, requestSignal) }
     const writes = new RandomWrites({

@@ -151,9 +151,10 @@ export class RandomWrites implements AsyncDisposable {
   /** Discards what is not stored, and refuses every later call. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
-    const interruption = new AppError('INCOMPLETE_BODY', 'The file was not closed.')
+    const interrupt = ({ body }: StateOf<'stream'>) =>
+      body.destroy(new AppError('INCOMPLETE_BODY', 'The file was not closed.'))
     // A write that waits for the back end ends now.
-    if (this.#content.kind === 'stream') this.#content.body.destroy(interruption)
+    if (this.#content.kind === 'stream') interrupt(this.#content)
     // All running work has ended then.
     await this.#changes.run(async () => {})
     const content = this.#content
@@ -162,7 +163,7 @@ export class RandomWrites implements AsyncDisposable {
     this.#release('small')
     this.#release('ahead')
     if (content.kind === 'stream') {
-      content.body.destroy(interruption)
+      interrupt(content)
       await content.sending.catch(() => {})
       await content.copy?.[Symbol.asyncDispose]()
     }
