@@ -1034,6 +1034,27 @@ CREATE INDEX share_emails_due ON public.share_emails USING btree (next_attempt_a
 CREATE INDEX share_emails_share_id ON public.share_emails USING btree (share_id)
 CREATE UNIQUE INDEX share_emails_collecting ON public.share_emails USING btree (share_id) WHERE ((recipient IS NULL) AND (claim_id IS NULL))
 CREATE UNIQUE INDEX share_emails_pkey ON public.share_emails USING btree (id)
+share_recipients.id uuid not null default gen_random_uuid()
+share_recipients.share_id uuid not null
+share_recipients.workspace_id uuid not null
+share_recipients.user_id uuid
+share_recipients.group_id uuid
+share_recipients: share_recipients_check CHECK (((user_id IS NULL) <> (group_id IS NULL)))
+share_recipients: share_recipients_pkey PRIMARY KEY (id)
+share_recipients: share_recipients_share_id_fkey FOREIGN KEY (share_id) REFERENCES shares(id) ON DELETE CASCADE
+share_recipients: share_recipients_share_id_group_id_key UNIQUE (share_id, group_id)
+share_recipients: share_recipients_share_id_user_id_key UNIQUE (share_id, user_id)
+share_recipients: share_recipients_workspace_id_group_id_fkey FOREIGN KEY (workspace_id, group_id) REFERENCES groups(workspace_id, id) ON DELETE CASCADE
+share_recipients: share_recipients_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX share_recipients_group ON public.share_recipients USING btree (workspace_id, group_id, share_id)
+CREATE INDEX share_recipients_member ON public.share_recipients USING btree (workspace_id, user_id, share_id)
+CREATE UNIQUE INDEX share_recipients_pkey ON public.share_recipients USING btree (id)
+CREATE UNIQUE INDEX share_recipients_share_id_group_id_key ON public.share_recipients USING btree (share_id, group_id)
+CREATE UNIQUE INDEX share_recipients_share_id_user_id_key ON public.share_recipients USING btree (share_id, user_id)
+CREATE TRIGGER share_recipients_rights_delete AFTER DELETE ON public.share_recipients FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER share_recipients_rights_insert AFTER INSERT ON public.share_recipients FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER share_recipients_rights_truncate AFTER TRUNCATE ON public.share_recipients FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER share_recipients_rights_update AFTER UPDATE ON public.share_recipients FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 shares.id uuid not null
 shares.workspace_id uuid not null
 shares.user_id uuid not null
@@ -1057,6 +1078,7 @@ shares.created_at timestamp with time zone not null default now()
 shares.revoked_at timestamp with time zone
 shares.last_used_at timestamp with time zone
 shares.notify boolean not null default false
+shares.is_for_members boolean not null default false
 shares: shares_check CHECK (((kind = 'VIEW'::text) OR (is_folder AND (cardinality(paths) = 1))))
 shares: shares_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 shares: shares_kind_check CHECK ((kind = ANY (ARRAY['VIEW'::text, 'DROP'::text])))
@@ -1074,6 +1096,7 @@ CREATE INDEX shares_page ON public.shares USING btree (workspace_id, id)
 CREATE INDEX shares_provider_id ON public.shares USING btree (provider_id)
 CREATE UNIQUE INDEX shares_pkey ON public.shares USING btree (id)
 CREATE UNIQUE INDEX shares_token_hash_key ON public.shares USING btree (token_hash)
+CREATE TRIGGER shares_rights_audience AFTER UPDATE OF is_for_members ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER shares_rights_changed AFTER UPDATE OF workspace_id, user_id, credential_kind, credential_id, kind, provider_id, paths, is_folder, token_hash, token, password_hash, note, expires_at, max_downloads, max_bytes, file_types, notify, revoked_at ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER shares_rights_deleted AFTER DELETE ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER shares_rights_truncated AFTER TRUNCATE ON public.shares FOR EACH STATEMENT EXECUTE FUNCTION rights_change()

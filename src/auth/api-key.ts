@@ -1,6 +1,7 @@
 import { createHmac, hash, randomBytes } from 'node:crypto'
 import { bytesOfId, idOfBytes } from './id.ts'
 import type { Secrets } from './secrets.ts'
+import type { ClientConnection } from './viewer.ts'
 
 const keyPrefix = 'stw_'
 const keyPattern = /^stw_[0-9a-f]{40}$/
@@ -84,4 +85,16 @@ export function secretAccessKeys(secrets: Secrets, key: { id: string; hash: Buff
       .digest('hex')
       .slice(0, 2 * secretBytes)
   return [derive(current), ...others.map(derive)]
+}
+
+/** The latest key on each connection, because clients send the same one with every request. */
+const latestKeys = new WeakMap<ClientConnection, { key: string; hash: string }>()
+
+/** Returns the hexadecimal hash of a key. */
+export function hashOfKey(key: string, connection: ClientConnection | undefined): string {
+  const latest = connection && latestKeys.get(connection)
+  if (latest?.key === key) return latest.hash
+  const hash = hashToken(key).toString('hex')
+  if (connection) latestKeys.set(connection, { key, hash })
+  return hash
 }

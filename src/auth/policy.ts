@@ -131,6 +131,23 @@ export function requireLive({ shared, scope, access }: Viewer): void {
   throw new AppError('SHARE_ENDED')
 }
 
+/**
+ * Requires the session of a recipient to open a share that has recipients. Others do not learn whether it still exists.
+ * @throws SESSION_REQUIRED, SECOND_FACTOR_REQUIRED, SHARE_ENDED
+ */
+export function requireRecipient({ member: creator, shared }: Viewer, session: Viewer | null): void {
+  if (!shared?.recipients) return
+  if (!session)
+    throw new AppError('SESSION_REQUIRED', 'This is shared with members of a workspace: sign in to open it.')
+  const { member } = requireSession(session)
+  const { workspaceId, userId, groups } = member
+  const isIncluded = shared.recipients.some(({ kind, id }) =>
+    kind === 'USER' ? id === userId : groups.some(group => group.id === id),
+  )
+  if (workspaceId === creator.workspaceId && (isIncluded || userId === creator.userId)) return
+  throw new AppError('SHARE_ENDED', 'This is not shared with your account: ask the person who sent you the link.')
+}
+
 function onlyThere(scope: Scope): AppError {
   const message = 'A share link permits nothing but its own purpose: sign in, or use an API key.'
   return new AppError('SCOPE_REQUIRED', message, { facts: { requiredScope: scope } })

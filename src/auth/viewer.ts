@@ -91,12 +91,23 @@ export type CredentialKind = 'SESSION' | 'API_KEY' | 'SHARE'
 /** VIEW reads what is shared. DROP adds files to the shared folder, and neither reads nor replaces anything there. */
 export type ShareKind = 'VIEW' | 'DROP'
 
+/** A person or a group of the workspace. */
+export interface ShareRecipient {
+  kind: 'USER' | 'GROUP'
+  id: string
+  name: string
+  /** Null for a group. */
+  email: string | null
+}
+
 /** The files and folders that a share link gives access to, within the access of the person who made it. */
 export interface Shared {
   kind: ShareKind
   providerId: string
   /** Each of them with everything below it. */
   paths: readonly StoragePath[]
+  /** The only people who can open the share, and groups of such people; null if everybody can who has the link. */
+  recipients: readonly ShareRecipient[] | null
 }
 
 /** The identity behind a request: a valid credential, its owner, and the access of both combined. */
@@ -114,6 +125,8 @@ export interface Viewer extends Permissions {
   member: Member
   /** The limits of a share link; null for the other kinds of credentials. */
   shared: Shared | null
+  /** The session of the member who has opened a share that has recipients. */
+  openedBy?: { sessionId: string; userId: string }
   expiresAt: Date | null
   /** When the access token of a connection expires. Subscriptions end then; a transfer that has begun goes on. */
   tokenExpiresAt?: Date

@@ -185,6 +185,7 @@ export interface Schema {
   file_versions: FileVersionTable
   object_lock_settings: ObjectLockSettingsTable
   shares: ShareTable
+  share_recipients: ShareRecipientTable
   share_claims: ShareClaimTable
   share_emails: ShareEmailTable
   catalogues: CatalogueTable
@@ -1299,6 +1300,17 @@ interface ShareTable extends CreatorColumns {
   created_at: CreatedAt
   revoked_at: ColumnType<Date | null, never, Date>
   last_used_at: ColumnType<Date | null, never, Date>
+  /** Whether only the people and groups of `share_recipients` can open the share. */
+  is_for_members: ColumnType<boolean, boolean, never>
+}
+
+/** Either `user_id` or `group_id` is null. */
+interface ShareRecipientTable {
+  id: Generated<string>
+  share_id: string
+  workspace_id: string
+  user_id: string | null
+  group_id: string | null
 }
 
 interface ShareClaimTable {

@@ -46,6 +46,11 @@ export function acceptTokensFor(audience: Audience, { credentials }: Services): 
   }
 }
 
+/** Returns the token in the header `Authorization`, or null. */
+export function bearerToken({ headers }: FastifyRequest): string | null {
+  return scheme.exec(headers.authorization ?? '')?.[1] ?? null
+}
+
 /** RFC 6750, section 2.1. The only other way to send a credential is the console's cookie. */
 const scheme = /^Bearer +(\S+)$/i
 

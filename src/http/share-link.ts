@@ -1,12 +1,12 @@
-/** Authenticates requests to the endpoints of share links. The link's token is in their path, and no other credential counts. */
+/** Authenticates requests to the endpoints of share links. The link's token is in their path. A share with members also needs the session of one. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../auth/viewer.ts'
 import type { Services } from '../services/index.ts'
 import type { OpenedShare } from '../services/shares/opening.ts'
-import { originOf } from './authentication.ts'
+import { bearerToken, originOf } from './authentication.ts'
 import { requestSignal } from './connection/client-abort.ts'
 import type { RequestParameters } from './openapi/operation.ts'
-import { cookieOf } from './session-cookie.ts'
+import { cookieOf, cookieToken } from './session-cookie.ts'
 
 /** The path of the endpoints of one share. */
 export const sharePath = '/api/share/:token'
@@ -32,7 +32,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** Returns the `authenticate` option of a route below `sharePath`. */
 export function authenticateShare({ sharedFiles }: Pick<Services, 'sharedFiles'>) {
   return async (request: FastifyRequest): Promise<Viewer> => {
-    const key = { password: passwordOf(request), proof: cookieOf(request, proofCookie) }
+    const key = {
+      password: passwordOf(request),
+      proof: cookieOf(request, proofCookie),
+      session: bearerToken(request) ?? cookieToken(request),
+    }
     const { viewer, share } = await sharedFiles.open(tokenOf(request), key, originOf(request), requestSignal(request))
     openedShares.set(request, share)
     return viewer
@@ -46,7 +50,7 @@ export function openedShare(request: FastifyRequest): OpenedShare {
   return { viewer: request.viewer, share }
 }
 
-/** Keeps the proof of a password in a cookie that only the endpoints of this share get. */
+/** Keeps the proof of a password and a session in a cookie that only the endpoints of this share get. */
 export function setProofCookie(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -104,8 +104,9 @@ export function createGrantWatch(options: {
   return { activeGrants, close: () => clearTimeout(timer) }
 }
 
-function keyOf({ kind, credentialId, outlivesSession, member }: Viewer): string {
-  return outlivesSession ? `MEMBER ${member.workspaceId} ${member.userId}` : `${kind} ${credentialId}`
+function keyOf({ kind, credentialId, outlivesSession, member, openedBy }: Viewer): string {
+  if (outlivesSession) return `MEMBER ${member.workspaceId} ${member.userId}`
+  return `${kind} ${credentialId} ${openedBy?.sessionId ?? ''}`
 }
 
 function viewersOf({ grants, watched }: Work): Viewer[] {

@@ -78,6 +78,7 @@ import { createUploadScans, type ScannerSettings, type ScanResult } from './scan
 import { createSchedules, startScheduler } from './schedules/index.ts'
 import { createShares } from './shares/index.ts'
 import { createUnlocking } from './shares/opening.ts'
+import { createReceivedShares } from './shares/recipients.ts'
 import { createDownloadCounts, createSharedFiles } from './shares/shared-files.ts'
 import { createThumbnails } from './thumbnails/index.ts'
 import { createTrash, createTrashBin } from './trash/index.ts'
@@ -360,6 +361,7 @@ export function createServices(options: {
     scans,
     uploads,
     shares: createShares({ db, secrets, audit, storage, limits: limits.invitations, sendsEmail: mail !== null }),
+    receivedShares: createReceivedShares({ db, secrets, storage, credentials }),
     sharedFiles: createSharedFiles({
       db,
       storage,

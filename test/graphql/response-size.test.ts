@@ -223,6 +223,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
     tag: '"x1"',
     rank: 'LARGEST',
     type: '"local"',
+    search: '""',
   }
   const ways = waysToLists()
   const types = new Set(ways.map(({ name }) => name))

@@ -813,7 +813,7 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(await ask('mutation ($id: ID!) { deleteWebhook(id: $id) }', webhookId), { deleteWebhook: true })
 
   const share = `{ id kind providerId paths url hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes
-    fileTypes notify state createdBy { id } createdAt revokedAt lastUsedAt }`
+    fileTypes notify state recipients { id kind name email } createdBy { id } createdAt revokedAt lastUsedAt }`
   const { createShare } = await ask(
     `mutation ($input: CreateShareInput!) { createShare(input: $input) { url share ${share} } }`,
     { input: { ...at('/'), kind: 'VIEW', note: 'For you' } },
@@ -823,6 +823,11 @@ t.test('every field of the schema works in typical use', async t => {
   const shares = `{ shares(first: 1, after: null, ofUser: null, includeInactive: false) {
     nodes { id } edges { cursor node { id } } ${pageInfo} } }`
   t.match(await ask(shares), { shares: { nodes: [shareId] } })
+  const { shareRecipients, sharesWithMe } = await ask(
+    `{ shareRecipients(search: "nobody") { id kind name email } sharesWithMe(first: 1, after: null) {
+      nodes { id url name isFolder sharedBy note hasPassword expiresAt createdAt } edges { cursor node { id } } ${pageInfo} } }`,
+  )
+  t.same([shareRecipients, sharesWithMe.nodes], [[], []])
   const renoted = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { note maxDownloads } }'
   t.same(await ask(renoted, { input: { ...shareId, note: null, maxDownloads: 5 } }), {
     updateShare: { note: '', maxDownloads: 5 },

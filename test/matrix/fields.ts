@@ -598,11 +598,16 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: ({ ids }) => ({ input: { webhookId: ids.webhook, deliveryIds: null } }),
   },
   'Query.shares': { needs: read, args: () => ({ first: 20, after: null, ofUser: null, includeInactive: true }) },
+  'Query.sharesWithMe': { needs: session, args: () => ({ first: 20, after: null }) },
+  'Query.shareRecipients': { needs: read, args: () => ({ search: 'matrix' }) },
   'Mutation.createShare': {
     needs: readPaths,
     spends: 'room for a share',
     takes: ['entry'],
-    args: target => ({ input: { ...at(target), morePaths: null, recipients: null, kind: 'VIEW', ...noSettings } }),
+    args: target => {
+      const audience = { recipients: null, userIds: null, groupIds: [target.ids.group], emailUsers: null }
+      return { input: { ...at(target), morePaths: null, kind: 'VIEW', ...audience, ...noSettings } }
+    },
   },
   'Mutation.updateShare': {
     needs: read,
@@ -798,6 +803,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     providerId: own,
     paths: own,
     url: own,
+    recipients: own,
     hasPassword: own,
     note: own,
     expiresAt: own,
@@ -815,6 +821,20 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
   },
   ShareConnection: { nodes: own, edges: own, pageInfo: own },
   ShareEdge: { node: own, cursor: own },
+  ShareRecipient: { id: own, kind: own, name: own, email: own },
+  ReceivedShare: {
+    id: own,
+    url: own,
+    name: own,
+    isFolder: own,
+    sharedBy: own,
+    note: own,
+    hasPassword: own,
+    expiresAt: own,
+    createdAt: own,
+  },
+  ReceivedShareConnection: { nodes: own, edges: own, pageInfo: own },
+  ReceivedShareEdge: { node: own, cursor: own },
   CreateSharePayload: { share: own, url: own },
   EntryChange: { kind: own, origin: own, providerId: own, path: own, at: own },
   CreateSchedulePayload: { schedule: own },

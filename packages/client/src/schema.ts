@@ -730,10 +730,14 @@ export interface CreateServiceAccountInput {
 
 /** A new share. */
 export interface CreateShareInput {
+  /** Whether the people of `userIds` get the link by email. Requires `Workspace.sendsEmail`, and each counts towards the 100 a day of `recipients`. The default is false. */
+  emailUsers?: boolean | null
   /** The expiry. The default is none. */
   expiresAt?: string | null
   /** Up to 50 endings of names, such as `pdf`, that a link of the kind DROP accepts. The default is all. */
   fileTypes?: readonly (string)[] | null
+  /** The IDs of groups whose members can open the share, as those of `userIds`. */
+  groupIds?: readonly (string)[] | null
   /** The rights that the link gives. */
   kind?: ShareKind
   /** The bytes that a link of the kind DROP accepts, for all files together. The default is no limit. */
@@ -754,6 +758,8 @@ export interface CreateShareInput {
   providerId: string
   /** Up to 10 email addresses that get the link, but not its password. Requires `Workspace.sendsEmail`. A member can send 100 a day. */
   recipients?: readonly (string)[] | null
+  /** The IDs of people who alone can open the share, when they are signed in. At most 100 together with `groupIds`. The share is of the kind VIEW, and ends for those who leave the workspace. */
+  userIds?: readonly (string)[] | null
 }
 
 /** The new share and its link. */
@@ -1653,6 +1659,49 @@ export interface QuotaRuleEdge {
   node: QuotaRule
 }
 
+/** Files and folders that somebody shares with you, or with a group that you are in. */
+export interface ReceivedShare {
+  __typename: 'ReceivedShare'
+  /** The time of creation. */
+  createdAt: string
+  /** The time at which the share expires, or null if it does not. */
+  expiresAt: string | null
+  /** Whether the share also requires a password. */
+  hasPassword: boolean
+  /** The permanent ID of the share. */
+  id: string
+  /** Whether one folder is shared. */
+  isFolder: boolean
+  /** The name of what is shared; null for several entries. */
+  name: string | null
+  /** Their note; empty without one. */
+  note: string
+  /** The name of the person who shares it, or their email. */
+  sharedBy: string
+  /** The address at which you can open the share while you are signed in. Requires a session. */
+  url: string
+}
+
+/** One page of shares with you. */
+export interface ReceivedShareConnection {
+  __typename: 'ReceivedShareConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (ReceivedShareEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (ReceivedShare)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the shares with you, with its cursor. */
+export interface ReceivedShareEdge {
+  __typename: 'ReceivedShareEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: ReceivedShare
+}
+
 /** A new account. */
 export interface RegisterInput {
   /** The email address, which identifies one account. Case-insensitive. */
@@ -2046,6 +2095,8 @@ export interface Share {
   providerId: string
   /** The bytes of the files that came through the link, and of those that are under way. */
   receivedBytes: number
+  /** The people and groups who alone can open the share, or null if everybody can who has the link. */
+  recipients: readonly (ShareRecipient)[] | null
   /** The time of revocation, or null. */
   revokedAt: string | null
   /** Whether the link works. */
@@ -2076,6 +2127,22 @@ export interface ShareEdge {
 
 /** The rights that a share link gives. */
 export type ShareKind = 'DROP' | 'VIEW'
+
+/** A person or a group of the workspace with whom something can be shared. */
+export interface ShareRecipient {
+  __typename: 'ShareRecipient'
+  /** The email of a person; null for a group. */
+  email: string | null
+  /** The ID of the person or the group. */
+  id: string
+  /** Whether it is a person or a group. */
+  kind: ShareRecipientKind
+  /** The name; for a person without one, the email. */
+  name: string
+}
+
+/** Whether a share is for a person or for a group. */
+export type ShareRecipientKind = 'GROUP' | 'USER'
 
 /** Whether a share link works. It also stops when the person who made it loses access. */
 export type ShareState = 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'USED_UP'

@@ -8,13 +8,14 @@ import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { type ProviderAccess, restoreAccess } from '../../auth/access.ts'
 import type { StoragePath } from '../../auth/path.ts'
 import type { Scope } from '../../auth/scopes.ts'
-import type { Member, SeenProvider, Shared } from '../../auth/viewer.ts'
+import type { Member, SeenProvider, Shared, ShareRecipient } from '../../auth/viewer.ts'
 import type { Change, Database } from '../client.ts'
 import { type Creator, creatorColumns, toCreator } from '../creator.ts'
 import { prepareLookups, seenProviderColumns, toSeenProvider } from '../lookups.ts'
 import { lockMember, memberColumns, toMember } from '../members.ts'
 import { type RightsVersion, toVersion, versionColumns } from '../rights.ts'
 import type { Schema } from '../schema.ts'
+import { insertRecipients, recipientsOfShare } from './recipients.ts'
 
 /** A share, and who made it with which credential. */
 export interface ShareRecord extends Creator, Shared {
@@ -68,9 +69,14 @@ export const shareColumns = [
   'shares.created_at',
   'shares.revoked_at',
   'shares.last_used_at',
+  recipientsOfShare.as('recipients'),
 ] as const
 
-export function toShare(row: Omit<Selectable<Schema['shares']>, 'token_hash'>): ShareRecord {
+type ShareRow = Omit<Selectable<Schema['shares']>, 'token_hash' | 'is_for_members'> & {
+  recipients: ShareRecipient[] | null
+}
+
+export function toShare(row: ShareRow): ShareRecord {
   return {
     id: row.id,
     ...toCreator(row),
@@ -91,6 +97,7 @@ export function toShare(row: Omit<Selectable<Schema['shares']>, 'token_hash'>): 
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    recipients: row.recipients,
   }
 }
 
@@ -135,10 +142,13 @@ export async function insertShare(db: Change, share: NewShare, max: number): Pro
       max_bytes: share.maxBytes,
       file_types: share.fileTypes,
       notify: share.notify,
+      is_for_members: share.recipients !== null,
     })
     .returning(shareColumns)
     .executeTakeFirstOrThrow()
-  return toShare(row)
+  if (share.recipients) await insertRecipients(db, share, share.recipients)
+  // The statement has returned the share without its recipients.
+  return { ...toShare(row), recipients: share.recipients }
 }
 
 export async function findShare(db: Database, workspaceId: string, id: string): Promise<ShareRecord | null> {
@@ -160,6 +170,27 @@ export async function listShares(
   let query = db.selectFrom('shares').select(shareColumns).where('workspace_id', '=', of.workspaceId)
   if (of.userId !== null) query = query.where('user_id', '=', of.userId)
   if (!of.includeInactive) query = query.where(isActive)
+  if (page.before !== null) query = query.where('id', '<', page.before)
+  const rows = await query.orderBy('id', 'desc').limit(page.limit).execute()
+  return rows.map(toShare)
+}
+
+/** Returns the shares of others with a member or one of their groups that have not ended, the newest first. */
+export async function listReceivedShares(
+  db: Database,
+  { workspaceId, userId, groups }: Pick<Member, 'workspaceId' | 'userId' | 'groups'>,
+  page: { limit: number; before: string | null },
+): Promise<ShareRecord[]> {
+  const groupIds = groups.map(({ id }) => id)
+  const isReceived = sql<SqlBool>`id in (
+    select share_id from share_recipients
+    where workspace_id = ${workspaceId} and (user_id = ${userId} or group_id = any(${groupIds}::uuid[])))`
+  let query = db
+    .selectFrom('shares')
+    .select(shareColumns)
+    .where(isReceived)
+    .where('user_id', '!=', userId)
+    .where(isActive)
   if (page.before !== null) query = query.where('id', '<', page.before)
   const rows = await query.orderBy('id', 'desc').limit(page.limit).execute()
   return rows.map(toShare)

@@ -80,6 +80,7 @@ export function createEvent(
     count: 1,
     details: {
       ...(viewer ? facts.details : shortened(facts.details ?? {})),
+      ...(viewer?.openedBy && { openedBy: viewer.openedBy.userId }),
       ...from.invalid('givenProvider', 'givenPath'),
       ...to.invalid('givenToProvider', 'givenToPath'),
     },

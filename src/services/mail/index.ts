@@ -65,7 +65,9 @@ function invitation(
     ...(note === '' ? [] : [`${who} writes:`, quoted(note)]),
     ...(passwordHash === null ? [] : [`The link needs a password. Ask ${who} for it.`]),
     ...(expiresAt === null ? [] : [`The link works until ${expiresAt.toUTCString()}.`]),
-    'Anyone who has the link can use it. You do not need an account.',
+    share.recipients === null
+      ? 'Anyone who has the link can use it. You do not need an account.'
+      : 'Sign in with your account to open it. The link is of no use to others.',
   ]
   const subject = kind === 'VIEW' ? `${who} shares ${what} with you` : `${who} asks you for files`
   return { subject, text: body(parts), replyTo: creator.isService ? null : creator.email }

@@ -1,10 +1,9 @@
 /** People: accounts, groups, sign-ins, issuers and keys. Credentials and parsed input enter, and viewers and sessions leave. */
 import { type Audience, isAccessToken, openAccessToken } from '../../auth/access-tokens.ts'
-import { apiKeyIdOf, hashToken, isApiKey, secretAccessKeys } from '../../auth/api-key.ts'
+import { apiKeyIdOf, hashOfKey, hashToken, isApiKey, secretAccessKeys } from '../../auth/api-key.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { isShareToken, type SessionTokens } from '../../auth/tokens.ts'
 import {
-  type ClientConnection,
   freshness,
   keyPermissions,
   memberPermissions,
@@ -23,7 +22,7 @@ import { AppError } from '../../errors.ts'
 import type { RequestLimits } from '../limits/requests.ts'
 import type { KeyUsage } from './key-usage.ts'
 import { type RightsMemory, rememberedLookups } from './rights-memory.ts'
-import { createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
+import { asRecipient, createShareLookups, shareViewer, unknownShare } from './share-credentials.ts'
 import { keyRevoked, requireActive, requireUnexpired, requireUsable, sessionViewer } from './usable-credentials.ts'
 
 /** The public key of a client of SSH, and the email of the account that it names. */
@@ -69,12 +68,14 @@ export interface Credentials {
   ): Promise<Viewer | null>
   /**
    * Returns the viewer of a share link, and the share. Only the endpoints for share links call this, so the token is no credential anywhere else.
-   * @param unlock verifies the password of the share, if it has one
-   * @throws SHARE_ENDED, INVALID_CREDENTIAL, RATE_LIMITED, and what `unlock` throws
+   * @param unlock verifies the password of the share, if it has one, and returns the id of the session that has opened the share before
+   * @param session the token of a session, for a share that has recipients
+   * @throws SHARE_ENDED, INVALID_CREDENTIAL, RATE_LIMITED, and what `unlock` throws; SESSION_REQUIRED, and as `authenticate` for a share that
+   *   has recipients
    */
   authenticateShare(
     token: string,
-    unlock: (share: ShareRecord) => Promise<void>,
+    by: { unlock: (share: ShareRecord) => Promise<string | null>; session: string | null },
     origin: Origin,
   ): Promise<{ viewer: Viewer; share: ShareRecord }>
   /** Authenticates a session token only; API keys fail. @throws as `authenticate` */
@@ -85,7 +86,10 @@ export interface Credentials {
    */
   confirm(viewer: Viewer): Promise<Viewer>
   /** Authenticates an earlier credential by its id, without counting a request. @param provider as of `authenticate` @throws as `authenticate` */
-  recall(credential: Pick<Viewer, 'kind' | 'credentialId' | 'origin'>, provider?: ProviderName | null): Promise<Viewer>
+  recall(
+    credential: Pick<Viewer, 'kind' | 'credentialId' | 'openedBy' | 'origin'>,
+    provider?: ProviderName | null,
+  ): Promise<Viewer>
   /** Returns a viewer that acts as the member even after their session has ended. @throws INVALID_CREDENTIAL */
   recallMember(of: { workspaceId: string; userId: string; sessionId: string; origin: Origin }): Promise<Viewer>
   /** Authenticates the credential or the member behind a viewer again. @param provider as of `authenticate` @throws as `authenticate` */
@@ -287,9 +291,13 @@ export function createCredentials({
     return viewer
   }
 
+  async function sessionOf(id: string | null | undefined, origin: Origin): Promise<Viewer | null> {
+    return id == null ? null : sessionViewer(await sessionById(id, null), origin, null)
+  }
+
   async function byShare(
     token: string,
-    unlock: (share: ShareRecord) => Promise<void>,
+    { unlock, session }: Parameters<Credentials['authenticateShare']>[1],
     origin: Origin,
   ): Promise<{ viewer: Viewer; share: ShareRecord }> {
     if (!isShareToken(token)) {
@@ -305,8 +313,10 @@ export function createCredentials({
     const found = await counted(shares.byHash(hash), authenticated, origin)
     limits.countKey(hash)
     limits.countMember(found.viewer)
-    await unlock(found.share)
-    return found
+    const sessionId = await unlock(found.share)
+    if (!found.share.recipients) return found
+    const opener = session === null ? await sessionOf(sessionId, origin) : await bySession(session, origin)
+    return { share: found.share, viewer: asRecipient(found.viewer, opener) }
   }
 
   async function counted<Found, Result>(
@@ -327,12 +337,13 @@ export function createCredentials({
   const latest = new WeakMap<Viewer, Viewer>()
 
   async function recall(
-    { kind, credentialId, origin }: Parameters<Credentials['recall']>[0],
+    { kind, credentialId, openedBy, origin }: Parameters<Credentials['recall']>[0],
     provider: ProviderName | null = null,
   ): Promise<Viewer> {
     if (kind === 'API_KEY') return keyViewer(await keyById(credentialId, provider), origin, provider)
     if (kind === 'SESSION') return sessionViewer(await sessionById(credentialId, provider), origin, provider)
-    return liveViewer(await shares.byId(credentialId), origin)
+    const viewer = liveViewer(await shares.byId(credentialId), origin)
+    return asRecipient(viewer, await sessionOf(openedBy?.sessionId, origin))
   }
 
   async function recallMember({
@@ -373,17 +384,6 @@ export function createCredentials({
     recallMember,
     recallViewer,
   }
-}
-
-/** The latest key on each connection, because clients send the same one with every request. */
-const latestKeys = new WeakMap<ClientConnection, { key: string; hash: string }>()
-
-function hashOfKey(key: string, connection: ClientConnection | undefined): string {
-  const latest = connection && latestKeys.get(connection)
-  if (latest?.key === key) return latest.hash
-  const hash = hashToken(key).toString('hex')
-  if (connection) latestKeys.set(connection, { key, hash })
-  return hash
 }
 
 /** Returns the text of a lookup, without spaces. */

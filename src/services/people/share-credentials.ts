@@ -1,5 +1,5 @@
 /** Share links as credentials. A link has the rights of its creator and of the API key that created it, limited to what is shared. */
-import { requireLive } from '../../auth/policy.ts'
+import { requireLive, requireRecipient } from '../../auth/policy.ts'
 import { keyPermissions, memberPermissions, type Origin, sharePermissions, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { batched } from '../../db/lookups.ts'
@@ -38,8 +38,8 @@ export function shareViewer(found: OwnedShare | null, origin: Origin): Viewer {
   if (share.credentialKind === 'API_KEY' && !hasKey) {
     throw new AppError('SHARE_ENDED', 'This share link has ended with the API key that made it.')
   }
-  const { kind, providerId, paths } = share
-  const shared = { kind, providerId, paths }
+  const { kind, providerId, paths, recipients } = share
+  const shared = { kind, providerId, paths, recipients }
   const viewer: Viewer = {
     kind: 'SHARE',
     credentialId: share.id,
@@ -57,6 +57,16 @@ export function shareViewer(found: OwnedShare | null, origin: Origin): Viewer {
   }
   requireLive(viewer)
   return viewer
+}
+
+/**
+ * Returns the viewer of a share as the member of a session, if only some members can open it.
+ * @throws SESSION_REQUIRED, SECOND_FACTOR_REQUIRED, SHARE_ENDED
+ */
+export function asRecipient(viewer: Viewer, session: Viewer | null): Viewer {
+  requireRecipient(viewer, session)
+  if (!viewer.shared?.recipients || !session) return viewer
+  return { ...viewer, openedBy: { sessionId: session.credentialId, userId: session.member.userId } }
 }
 
 export function unknownShare(): AppError {

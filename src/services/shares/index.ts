@@ -9,7 +9,7 @@ import { type Grant, isOwn, isUnrestricted, owns, requireScope } from '../../aut
 import { includesScope } from '../../auth/scopes.ts'
 import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import { generateShareToken } from '../../auth/tokens.ts'
-import { type ShareKind, scopeOf, type Viewer } from '../../auth/viewer.ts'
+import { type ShareKind, type ShareRecipient, scopeOf, type Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
 import { returnLapsedClaims } from '../../db/shares/claims.ts'
 import { insertInvitations } from '../../db/shares/emails.ts'
@@ -31,6 +31,7 @@ import { asCreator } from '../creator.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import type { Invitations } from '../limits/index.ts'
 import { encodeIdCursor, visiblePage } from '../paging.ts'
+import { describedRecipients, parseShareRecipients } from './recipients.ts'
 import { noSettings, parseRecipients, parseSettings, type ShareSettingsInput } from './settings.ts'
 
 /** The maximum number of shares of one member that are neither revoked nor expired. */
@@ -47,6 +48,11 @@ export interface NewShareInput extends ShareSettingsInput {
   path: string
   /** Further files and folders of the provider, for a share of the kind VIEW. */
   morePaths?: readonly string[] | null | undefined
+  /** People and groups of the workspace, who alone can open the share. It is then of the kind VIEW. */
+  userIds?: readonly string[] | null | undefined
+  groupIds?: readonly string[] | null | undefined
+  /** Whether the people of `userIds` get the link by email. */
+  emailUsers?: boolean | null | undefined
   /** The addresses that get the link by email. */
   recipients?: readonly string[] | null | undefined
 }
@@ -150,7 +156,10 @@ export function createShares(options: {
         const granted = authorizeShare(viewer, input)
         const [{ viewer: creator }] = granted
         const settings = { ...noSettings, ...parseSettings(kind, input) }
-        const recipients = parseRecipients(input.recipients ?? [])
+        const members = await parseShareRecipients(db, creator.member.workspaceId, input)
+        requireAudience(input, members)
+        const emailed = input.emailUsers ? (members ?? []).flatMap(({ email }) => email ?? []) : []
+        const recipients = members ? emailed : parseRecipients(input.recipients ?? [])
         if (recipients.length > 0 || input.notify) requireEmail()
         if (input.notify && creator.member.isService) {
           throw new AppError('INVALID_INPUT', 'A service account has no mailbox for notifications: leave out "notify".')
@@ -166,11 +175,15 @@ export function createShares(options: {
           providerId,
           paths: granted.map(each => each.path),
           isFolder,
+          recipients: members,
           token: secrets.seal('share', id, token),
           tokenHash: hashToken(token),
           ...settings,
         }
-        recording.add({ subject: { kind: 'SHARE', id }, details: { ...described(settings), recipients } })
+        recording.add({
+          subject: { kind: 'SHARE', id },
+          details: { ...described(settings), ...describedRecipients(members), recipients },
+        })
         await limits.countInvitations(creator.member.userId, recipients.length)
         return recording.commit(async trx => {
           const created = await insertShare(trx, share, maxActiveShares)
@@ -248,6 +261,28 @@ export function createShares(options: {
         throw error
       }
     },
+  }
+}
+
+/** @throws INVALID_INPUT for what does not fit a share with members, or one with everybody who has the link */
+function requireAudience(
+  { kind, recipients, emailUsers }: NewShareInput,
+  members: readonly ShareRecipient[] | null,
+): void {
+  if (!members) {
+    if (!emailUsers) return
+    throw new AppError('INVALID_INPUT', '"emailUsers" is about the people of "userIds": give at least one.')
+  }
+  if (kind !== 'VIEW') {
+    throw new AppError(
+      'INVALID_INPUT',
+      'A share with people and groups is of the kind VIEW: make a link to receive files.',
+    )
+  }
+  if (recipients?.length) {
+    const message =
+      'Addresses get only links that everybody can open: leave out "recipients", or "userIds" and "groupIds".'
+    throw new AppError('INVALID_INPUT', message)
   }
 }
 

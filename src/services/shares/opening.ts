@@ -13,10 +13,12 @@ import { LruMap } from '../../lib/lru-map.ts'
 import type { Audit } from '../audit/index.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 
-/** A request opens a link with its password, or with the proof that an earlier request got for the password. */
+/** A request opens a link with its password and its session, or with the proof that an earlier request got for these. */
 export interface ShareKey {
   password: string | null
   proof: string | null
+  /** The token of a session, for a share that has recipients. */
+  session: string | null
 }
 
 /** Milliseconds. Browsers keep the proof in a cookie. */
@@ -26,6 +28,12 @@ const rememberedTime = 5 * 60 * 1000
 const maxRemembered = 1000
 
 type Locked = Pick<ShareRecord, 'id' | 'passwordHash'>
+
+/** The earlier request that a proof shows. */
+interface Proven {
+  /** The session that opened a share with recipients; null for another share. */
+  sessionId: string | null
+}
 
 export function createUnlocking({
   secrets,
@@ -49,11 +57,11 @@ export function createUnlocking({
   }
 
   /** The proof ends with the password for which it was made. */
-  function isProof(proof: string, { id, passwordHash }: Locked): boolean {
+  function openProof(proof: string, { id, passwordHash }: Locked): Proven | null {
     const payload = secrets.verify('share', proof, id)
-    if (payload === null) return false
-    const [until, version] = JSON.parse(payload)
-    return until > Date.now() && version === versionOf(passwordHash)
+    if (payload === null) return null
+    const [until, version, sessionId = null] = JSON.parse(payload)
+    return until > Date.now() && version === versionOf(passwordHash) ? { sessionId } : null
   }
 
   /** @throws WRONG_SHARE_PASSWORD, RATE_LIMITED, UNAVAILABLE */
@@ -72,23 +80,36 @@ export function createUnlocking({
   }
 
   return {
-    /** @throws SHARE_PASSWORD_REQUIRED, WRONG_SHARE_PASSWORD, RATE_LIMITED, UNAVAILABLE */
-    async require(share: Locked, { password, proof }: ShareKey, origin: Origin, signal: AbortSignal): Promise<void> {
-      if (share.passwordHash === null) return
-      if (proof !== null && isProof(proof, share)) return
+    /**
+     * Returns the id of the session that has opened the share before, as the proof shows.
+     * @throws SHARE_PASSWORD_REQUIRED, WRONG_SHARE_PASSWORD, RATE_LIMITED, UNAVAILABLE
+     */
+    async require(
+      share: Locked,
+      { password, proof }: ShareKey,
+      origin: Origin,
+      signal: AbortSignal,
+    ): Promise<string | null> {
+      const proven = proof === null ? null : openProof(proof, share)
+      if (proven || share.passwordHash === null) return proven?.sessionId ?? null
       if (password === null) throw new AppError('SHARE_PASSWORD_REQUIRED')
       const key = createHmac('sha256', ownKey)
         .update(JSON.stringify([share.passwordHash, password]))
         .digest('hex')
-      if (isRemembered(key)) return
+      if (isRemembered(key)) return null
       await requirePassword(share, password, origin, signal)
       remember(key)
+      return null
     },
 
-    /** Returns a proof for somebody who has sent the right password. */
-    prove({ id, passwordHash }: Locked): { proof: string; expiresAt: Date } {
+    /** Returns a proof for somebody who has sent the right password, and the session of a recipient if the share has recipients. */
+    prove({ viewer, share: { id, passwordHash } }: OpenedShare): { proof: string; expiresAt: Date } {
       const until = Date.now() + proofLifetime
-      const proof = secrets.sign('share', JSON.stringify([until, versionOf(passwordHash)]), id)
+      const proof = secrets.sign(
+        'share',
+        JSON.stringify([until, versionOf(passwordHash), viewer.openedBy?.sessionId]),
+        id,
+      )
       return { proof, expiresAt: new Date(until) }
     },
   }

@@ -111,13 +111,17 @@ export function createSharedFiles(options: {
 
     /**
      * Opens a share with the token of its link.
-     * @throws INVALID_CREDENTIAL, SHARE_ENDED, SHARE_PASSWORD_REQUIRED, WRONG_SHARE_PASSWORD, RATE_LIMITED
+     * @throws INVALID_CREDENTIAL, SHARE_ENDED, SHARE_PASSWORD_REQUIRED, WRONG_SHARE_PASSWORD, SESSION_REQUIRED, RATE_LIMITED
      */
     open: (token: string, key: ShareKey, origin: Origin, signal: AbortSignal): Promise<OpenedShare> =>
-      credentials.authenticateShare(token, share => unlocking.require(share, key, origin, signal), origin),
+      credentials.authenticateShare(
+        token,
+        { unlock: share => unlocking.require(share, key, origin, signal), session: key.session },
+        origin,
+      ),
 
-    /** Returns a proof of the password, which opens the share in later requests. */
-    prove: ({ share }: OpenedShare): { proof: string; expiresAt: Date } => unlocking.prove(share),
+    /** Returns a proof of the password and of the session of a recipient, which opens the share in later requests. */
+    prove: (opened: OpenedShare): { proof: string; expiresAt: Date } => unlocking.prove(opened),
 
     async describe({ viewer, share }: OpenedShare): Promise<SharedFacts> {
       const { kind, paths, isFolder, providerId, maxDownloads, maxBytes } = share

@@ -1,5 +1,5 @@
 import { formatPath } from '../../../auth/path.ts'
-import type { ShareKind } from '../../../auth/viewer.ts'
+import type { ShareKind, ShareRecipient } from '../../../auth/viewer.ts'
 import type { ShareRecord } from '../../../db/shares/shares.ts'
 import {
   maxActiveShares,
@@ -8,13 +8,14 @@ import {
   type ShareState,
   shareState,
 } from '../../../services/shares/index.ts'
+import { maxShareRecipients } from '../../../services/shares/recipients.ts'
 import { maxFileTypes, maxNote, maxRecipients, minSharePassword } from '../../../services/shares/settings.ts'
 import { builder } from '../builder.ts'
-import type { GraphqlContext } from '../context.ts'
-import { connectionCost } from '../cost.ts'
+import { connectionCost, recipientsCost } from '../cost.ts'
 import { findCreator, UserRef } from '../refs.ts'
 import { atShare } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
+import { ShareRecipientType, urlOfShare } from './share-recipient.ts'
 
 const kindValues: Record<ShareKind, { description: string }> = {
   VIEW: { description: 'The link reads the shared files and folders, and downloads them.' },
@@ -55,12 +56,19 @@ const Share = builder.objectRef<ShareRecord>('Share').implement({
       authScopes: { credential: true },
       resolve: (share, _args, context) => {
         const token = context.services.shares.tokenOf(context.viewer, share)
-        return token && urlOf(token, context)
+        return token && urlOfShare(token, context)
       },
     }),
     hasPassword: t.boolean({
       description: 'Whether the link requires a password.',
       resolve: ({ passwordHash }) => passwordHash !== null,
+    }),
+    recipients: t.field({
+      type: [ShareRecipientType],
+      nullable: true,
+      complexity: recipientsCost,
+      description: 'The people and groups who alone can open the share, or null if everybody can who has the link.',
+      resolve: ({ recipients }) => recipients as ShareRecipient[] | null,
     }),
     note: t.exposeString('note', { description: 'A note for the recipients; empty without one.' }),
     expiresAt: t.expose('expiresAt', {
@@ -123,14 +131,10 @@ const CreateSharePayload = builder.objectRef<{ share: ShareRecord; token: string
     url: t.string({
       description: 'The link for the recipients. Whoever has it can use it.',
       authScopes: { credential: true },
-      resolve: ({ token }, _args, context) => urlOf(token, context),
+      resolve: ({ token }, _args, context) => urlOfShare(token, context),
     }),
   }),
 })
-
-function urlOf(token: string, { baseUrl }: GraphqlContext): string {
-  return `${baseUrl}/s/${token}`
-}
 
 const CreateShareInput = builder.inputType('CreateShareInput', {
   description: 'A new share.',
@@ -165,6 +169,14 @@ const CreateShareInput = builder.inputType('CreateShareInput', {
     notify: t.boolean({
       description:
         'Whether you get emails about files that arrive through a link of the kind DROP: one for all files of five minutes. Requires `Workspace.sendsEmail`. The default is false.',
+    }),
+    userIds: t.idList({
+      description: `The IDs of people who alone can open the share, when they are signed in. At most ${maxShareRecipients} together with \`groupIds\`. The share is of the kind VIEW, and ends for those who leave the workspace.`,
+    }),
+    groupIds: t.idList({ description: 'The IDs of groups whose members can open the share, as those of `userIds`.' }),
+    emailUsers: t.boolean({
+      description:
+        'Whether the people of `userIds` get the link by email. Requires `Workspace.sendsEmail`, and each counts towards the 100 a day of `recipients`. The default is false.',
     }),
     recipients: t.stringList({
       description: `Up to ${maxRecipients} email addresses that get the link, but not its password. Requires \`Workspace.sendsEmail\`. A member can send 100 a day.`,

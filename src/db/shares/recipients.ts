@@ -1,0 +1,71 @@
+/** The people and groups of a workspace with whom something is shared. */
+import { type SqlBool, sql } from 'kysely'
+import type { Member, ShareRecipient } from '../../auth/viewer.ts'
+import type { Change, Database } from '../client.ts'
+
+/** The recipients of a share, for `shareColumns`; null for a share that everybody with its link can open. */
+export const recipientsOfShare = sql<ShareRecipient[] | null>`(
+  case when shares.is_for_members then (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'kind', case when r.group_id is null then 'USER' else 'GROUP' end,
+      'id', coalesce(r.group_id, r.user_id), 'name', coalesce(g.name, u.name, u.email), 'email', u.email) order by r.id), '[]')
+    from share_recipients r
+    left join users u on u.id = r.user_id
+    left join groups g on g.workspace_id = r.workspace_id and g.id = r.group_id
+    where r.share_id = shares.id
+  ) end)`
+
+/** People who can sign in and of whom an administrator knows who they are. */
+const isRecipient = sql<SqlBool>`members.is_confirmed and members.deactivated_at is null and not users.is_service`
+
+/** Finds people and groups by their ids. */
+export async function findRecipients(
+  db: Database,
+  workspaceId: string,
+  { userIds, groupIds }: { userIds: readonly string[]; groupIds: readonly string[] },
+): Promise<ShareRecipient[]> {
+  const { rows } = await sql<ShareRecipient>`
+    select 'USER' as kind, users.id, coalesce(users.name, users.email) as name, users.email
+    from members join users on users.id = members.user_id
+    where members.workspace_id = ${workspaceId} and members.user_id = any(${userIds}::uuid[]) and ${isRecipient}
+    union all
+    select 'GROUP', groups.id, groups.name, null
+    from groups where workspace_id = ${workspaceId} and id = any(${groupIds}::uuid[])`.execute(db)
+  return rows
+}
+
+/** Finds people and groups, except one person, whose name or email contains a text, in the order of their names. */
+export async function searchRecipients(
+  db: Database,
+  { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
+  { text, limit }: { text: string; limit: number },
+): Promise<ShareRecipient[]> {
+  const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
+  const { rows } = await sql<ShareRecipient>`
+    select * from (
+      select 'USER' as kind, users.id, coalesce(users.name, users.email) as name, users.email
+      from members join users on users.id = members.user_id
+      where members.workspace_id = ${workspaceId} and members.user_id <> ${userId} and ${isRecipient}
+        and (users.name ilike ${pattern} or users.email ilike ${pattern})
+      union all
+      select 'GROUP', groups.id, groups.name, null
+      from groups where workspace_id = ${workspaceId} and name ilike ${pattern}
+    ) found order by lower(name), id limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Call it in the transaction that inserts the share. */
+export async function insertRecipients(
+  db: Change,
+  share: { id: string; workspaceId: string },
+  recipients: readonly ShareRecipient[],
+): Promise<void> {
+  if (recipients.length === 0) return
+  const rows = recipients.map(({ kind, id }) => ({
+    share_id: share.id,
+    workspace_id: share.workspaceId,
+    user_id: kind === 'USER' ? id : null,
+    group_id: kind === 'GROUP' ? id : null,
+  }))
+  await db.insertInto('share_recipients').values(rows).execute()
+}
