@@ -28,6 +28,26 @@ if (files) {
     return url.slice(app.url.length)
   }
 
+  t.test('a share with a person opens for them alone, and asks others to sign in', async t => {
+    const from = await store('members', { 'a.txt': 'content of a', 'pictures/dot.png': png })
+    const made = await app.ask('mutation { createInvite(input: { role: NONE }) { invite } }', {}, owner.token)
+    const ann = await app.register('ann.member@example.org', { invite: made.createInvite.invite })
+    const { link } = await makeShare(app, owner.token, { providerId: from.id, path: '/', userIds: [ann.id] })
+    const page = await open(t, { token: ann.token })
+    await page.goto(`/s/${link}`)
+    await row(page, 'a.txt').waitFor()
+    const content = await page.evaluate(
+      async path => (await fetch(path)).text(),
+      `/api/share/${link}/content?path=/a.txt`,
+    )
+    t.equal(content, 'content of a', 'the browser also sends the proof with links and images')
+    const visitor = await stranger(t, phone)
+    await visitor.goto(`/s/${link}`)
+    await visitor.getByRole('link', { name: 'Sign in' }).waitFor()
+    await isGood(t, visitor)
+    t.match(await visitor.getByRole('link', { name: 'Sign in' }).getAttribute('href'), `next=%2Fs%2F${link}`)
+  })
+
   t.test('a selection is shared, opened with its password, and revoked', async t => {
     const from = await store('view', {
       'a.txt': 'content of a',

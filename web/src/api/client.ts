@@ -4,7 +4,7 @@
  */
 import type { TadaDocumentNode } from 'gql.tada'
 import { ShareLink, Stowage, StowageError } from '../../../packages/client/src/index.ts'
-import { sessionClient } from './server.ts'
+import { sessionClient, sessionHeader } from './server.ts'
 
 /** The path below which a proxy serves Stowage, such as "/stowage"; empty at the root. The server writes it into the page. */
 export const basePath = document.querySelector<HTMLMetaElement>('meta[name="base-path"]')?.content ?? ''
@@ -63,8 +63,21 @@ export async function ask<Result, Variables>(
 export type { SharedEntry, SharedFacts } from '../../../packages/client/src/index.ts'
 export { ShareLink } from '../../../packages/client/src/index.ts'
 
-/** Returns the share link of this page. The browser keeps the proof of its password in a cookie. */
-export function shareLinkOf(token: string, password?: string): ShareLink {
-  const link = `${location.origin}${urlOf('/s/')}${encodeURIComponent(token)}`
-  return new ShareLink({ link, sendCookies: true, ...(password !== undefined && { password }) })
+/** Returns the share link of this page. */
+export function shareLinkOf(token: string): ShareLink {
+  return new ShareLink({ link: addressOf(token), sendCookies: true })
+}
+
+/**
+ * Opens a share link with its password, if it has one, and as the person who is signed in, if only some can open it. The browser keeps the
+ * proof in a cookie.
+ * @throws StowageError
+ */
+export function unlockShare(token: string, password?: string): Promise<void> {
+  const options = { link: addressOf(token), sendCookies: true, headers: sessionHeader }
+  return new ShareLink({ ...options, ...(password !== undefined && { password }) }).unlock()
+}
+
+function addressOf(token: string): string {
+  return `${location.origin}${urlOf('/s/')}${encodeURIComponent(token)}`
 }

@@ -3,7 +3,10 @@ import { Stowage, type StowageOptions } from '../../../packages/client/src/index
 
 export { StowageError } from '../../../packages/client/src/index.ts'
 
-/** Returns a client with the session of this browser. The server accepts its cookie only together with the header: see src/endpoints/console/index.ts. */
+/** The server accepts the cookie of the session only together with this header: see src/endpoints/console/index.ts. */
+export const sessionHeader = { 'X-Stowage-Console': '1' }
+
+/** Returns a client with the session of this browser. */
 export function sessionClient(options: Pick<StowageOptions, 'url' | 'shouldRetry'>): Stowage {
-  return new Stowage({ ...options, headers: { 'X-Stowage-Console': '1' }, sendCookies: true })
+  return new Stowage({ ...options, headers: sessionHeader, sendCookies: true })
 }

@@ -1,13 +1,13 @@
 /** The page of a share link: a folder to look at, or a page to send files to. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, Suspense, useMemo, useRef, useState } from 'react'
-import { useParams, useSearchParams } from 'react-router'
-import { type SharedFacts, type ShareLink, StowageError, shareLinkOf } from '../../api/client.ts'
+import { Link, useParams, useSearchParams } from 'react-router'
+import { type SharedFacts, type ShareLink, StowageError, shareLinkOf, unlockShare } from '../../api/client.ts'
 import { common } from '../../texts/common.ts'
 import { formatList } from '../../texts/format.ts'
 import { texts } from '../../texts/shares.tsx'
 import { Brand, useBrandStyle } from '../../ui/brand.tsx'
-import { ErrorBox } from '../../ui/error-box.tsx'
+import { ErrorBox, errorMessage } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { PageTitle } from '../../ui/page.tsx'
 import { Welcome } from '../../ui/welcome.tsx'
@@ -32,19 +32,46 @@ export function SharedPage() {
   const link = useMemo(() => shareLinkOf(token), [token])
   const { data, error, refetch } = useQuery({
     queryKey: ['share', token],
-    queryFn: ({ signal }) => link.describe({ signal }),
+    queryFn: ({ signal }) => describe(token, link, signal),
   })
   const isViewing = useSearchParams()[0].has('file')
   if (data) return <Frame facts={data}>{contentOf(token, link, data, isViewing)}</Frame>
   if (!error) return <Loading label={common.loading} />
   const reason = error instanceof StowageError ? error.reason : null
   if (reason === 'SHARE_PASSWORD_REQUIRED') return <UnlockForm token={token} onUnlocked={() => void refetch()} />
+  if (reason !== null && needsSession.has(reason)) return <SignInFirst token={token} error={error} />
   if (reason === 'SHARE_ENDED') return <Notice title={texts.ended} help={texts.endedHelp} />
   if (reason === 'INVALID_CREDENTIAL') return <Notice title={texts.unknown} help={texts.unknownHelp} />
   return (
     <main className="welcome">
       <ErrorBox error={error} retry={refetch} />
     </main>
+  )
+}
+
+/** The reasons of a share with members for a browser that has not opened it, or with a session that has ended. */
+const needsSession: ReadonlySet<string> = new Set(['SESSION_REQUIRED', 'SESSION_ENDED'])
+
+/** Opens a share with members as the person who is signed in, before it asks again. @throws StowageError */
+async function describe(token: string, link: ShareLink, signal: AbortSignal): Promise<SharedFacts> {
+  try {
+    return await link.describe({ signal })
+  } catch (error) {
+    if (!(error instanceof StowageError) || error.reason === null || !needsSession.has(error.reason)) throw error
+    await unlockShare(token)
+    return link.describe({ signal })
+  }
+}
+
+/** The page of a share with members for people who are not signed in. */
+function SignInFirst({ token, error }: { token: string; error: unknown }) {
+  return (
+    <Welcome title={common.signIn} hasBrand={false}>
+      <p>{errorMessage(error)}</p>
+      <Link className="button primary" to={`/sign-in?${new URLSearchParams({ next: `/s/${token}` })}`}>
+        {common.signIn}
+      </Link>
+    </Welcome>
   )
 }
 
@@ -88,7 +115,7 @@ function Notice({ title, help }: { title: string; help: string }) {
 /** Asks for the password of a share link. */
 function UnlockForm({ token, onUnlocked }: { token: string; onUnlocked: () => void }) {
   const [password, setPassword] = useState('')
-  const unlock = useMutation({ mutationFn: () => shareLinkOf(token, password).unlock(), onSuccess: onUnlocked })
+  const unlock = useMutation({ mutationFn: () => unlockShare(token, password), onSuccess: onUnlocked })
   return (
     <Welcome title={texts.locked} hasBrand={false}>
       <Form onSubmit={submitting(() => unlock.mutate())}>
