@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import t from 'tap'
 import { extent } from '../support/extent.ts'
+import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { fieldsOf, isLeaf, named, operation, readSchema, sendAs, walks } from './api.ts'
 import { argumentsFor, makeCell, prepare, runAll, sample } from './cells.ts'
@@ -146,6 +147,11 @@ t.test('no nested field reveals data outside the access of a credential', async 
   const limits = { bytes: 1e15, files: 1e12 }
   for (const subject of [{ providerId: world.providers.main }, { userId: world.founder.userId }])
     await world.app.ask(set, { input: { ...subject, ...limits } }, world.founder.header?.slice('Bearer '.length))
+  const sharer = world.good.find(({ kind, owner, userId }) => {
+    return kind === 'session' && owner.role === 'ADMIN' && owner.access === 'all' && userId !== world.founder.userId
+  })
+  const received = { providerId: world.providers.main, path: base, userIds: [world.founder.userId] }
+  await makeShare(world.app, sharer?.header?.slice('Bearer '.length) ?? '', received)
   const schema = await readSchema(world.url)
   const canaries = canariesOf(world)
   const holders = [world.founder, ...world.good, ...world.inCookies].filter(({ kind, owner, key }) => {

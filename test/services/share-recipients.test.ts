@@ -67,7 +67,7 @@ t.test('shares with people and groups', async t => {
       'not even an owner, who has the file anyway',
     )
     t.equal((await read(app, link, '/a.txt', as(ann))).text, 'content of /team/a.txt')
-    t.equal((await read(app, link, '/a.txt', as(maker))).status, 200, 'the maker can try it')
+    t.equal((await read(app, link, '/a.txt', as(maker))).status, 200, 'the creator can try it')
     t.match((await list(app, link, '/', as(ann))).body.entries, [{ path: '/a.txt' }, { path: '/sub' }])
     t.equal((await read(app, link, '/../other/c.txt', as(ann))).reason, 'INVALID_PATH')
     const { key } = await app.createKey(owner.token, { name: 'a key', scopes: ['read'] })

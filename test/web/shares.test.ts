@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { atNight, inTurn } from '../support/extent.ts'
-import { makeShare } from '../support/shares.ts'
+import { makeShare, revokeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
 
@@ -32,7 +32,7 @@ if (files) {
     const from = await store('members', { 'a.txt': 'content of a', 'pictures/dot.png': png })
     const made = await app.ask('mutation { createInvite(input: { role: NONE }) { invite } }', {}, owner.token)
     const ann = await app.register('ann.member@example.org', { invite: made.createInvite.invite })
-    const { link } = await makeShare(app, owner.token, { providerId: from.id, path: '/', userIds: [ann.id] })
+    const { id, link } = await makeShare(app, owner.token, { providerId: from.id, path: '/', userIds: [ann.id] })
     const page = await open(t, { token: ann.token })
     await page.goto(`/s/${link}`)
     await row(page, 'a.txt').waitFor()
@@ -46,6 +46,7 @@ if (files) {
     await visitor.getByRole('link', { name: 'Sign in' }).waitFor()
     await isGood(t, visitor)
     t.match(await visitor.getByRole('link', { name: 'Sign in' }).getAttribute('href'), `next=%2Fs%2F${link}`)
+    await revokeShare(app, owner.token, id)
   })
 
   t.test('a selection is shared, opened with its password, and revoked', async t => {
