@@ -4,13 +4,14 @@ import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node
 import { join } from 'node:path'
 import t from 'tap'
 import { atNight } from '../support/extent.ts'
+import { lockInfo } from '../webdav/client.ts'
 import { signedIn } from './command-line.ts'
 
 // Each command is a process of its own.
 t.setTimeout(300_000)
 
 t.test('folders and files are made, listed, read, copied and deleted', async t => {
-  const { home, run, output, json, diskFolder, app, token, disk } = await signedIn(t)
+  const { home, run, output, json, diskFolder } = await signedIn(t)
   t.match(await json('mkdir', 'Disk:/a/b', 'Disk:/empty'), {
     status: 0,
     lines: [
@@ -55,10 +56,6 @@ t.test('folders and files are made, listed, read, copied and deleted', async t =
     errors: [{ reason: 'NOT_FOUND', subject: 'Disk:/none' }],
   })
 
-  const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
-  const { createHold } = await app.ask(hold, { input: { providerId: disk, path: '/a', reason: 'Case 7' } }, token)
-  t.match(await output('stat', 'Disk:/a/two.txt'), /^hold: {5}until it is released: Case 7$/m)
-  await app.ask('mutation ($id: ID!) { releaseHold(id: $id) { id } }', { id: createHold.id }, token)
   t.equal(await output('cat', 'Disk:/a/two.txt', 'Disk:/a/b/other.txt'), 'two\ntwo\n')
   t.match(await run(['cat', 'Disk:/a']), { status: 1, stdout: '', stderr: /This is a folder/ })
   await output('cp', 'Disk:/a/one.bin', 'back.bin')
@@ -90,6 +87,45 @@ t.test('folders and files are made, listed, read, copied and deleted', async t =
     lines: [{ kind: 'DELETE', state: 'SUCCEEDED', failed: 0 }],
   })
   t.equal(await output('ls', 'Disk:/'), '')
+})
+
+t.test('holds are created, listed and released, and locks are ended', async t => {
+  const { run, output, json, diskFolder, app, token } = await signedIn(t)
+  await writeFile(join(diskFolder, 'a.txt'), 'a')
+  await writeFile(join(diskFolder, 'b.txt'), 'b')
+  const held = await json('hold', 'create', 'Disk:/a.txt', 'Disk:/none', '--reason', 'Case 7')
+  t.match(held, {
+    status: 4,
+    lines: [{ storage: 'Disk', path: '/a.txt', reason: 'Case 7', until: null, createdBy: 'owner@example.org' }],
+    errors: [{ reason: 'NOT_FOUND', subject: 'Disk:/none' }],
+  })
+  t.match(await output('stat', 'Disk:/a.txt'), /^hold: {5}until it is released: Case 7$/m)
+  t.match(await json('rm', '-y', 'Disk:/a.txt'), { status: 3, errors: [{ reason: 'ON_HOLD' }] })
+  const dated = await output('hold', 'create', 'Disk:/b.txt', '--reason', 'Tax', '--until', '2030-01-01')
+  t.match(dated, /^[0-9a-f-]{36} {2}2030-01-01T00:00:00\.000Z {2}Disk:\/b\.txt {2}Tax\n$/)
+  const [id, datedId = ''] = [held.lines[0].id, dated.split(' ')[0]]
+  t.equal(await output('hold', 'ls', 'Disk:'), `${dated}${id}  until released            Disk:/a.txt  Case 7\n`)
+  t.match(await json('hold', 'release', id, datedId), {
+    status: 3,
+    lines: [{ id, releasedAt: /^20/ }],
+    errors: [{ reason: 'ON_HOLD', subject: datedId }],
+  })
+  t.match((await json('hold', 'ls')).lines, [{ id: datedId }])
+  for (const args of [[], ['--reason', 'x', '--until', 'soon']])
+    t.match(await run(['hold', 'create', 'Disk:/a.txt', ...args]), { status: 2, stdout: '' }, args.join(' '))
+
+  for (const scope of ['shared', 'shared'] as const) {
+    const locking = { method: 'LOCK', headers: { depth: '0' }, body: lockInfo(scope), token }
+    t.equal((await app.request('/dav/disk/a.txt', locking)).status, 200)
+  }
+  t.match(await run(['lock', 'end', 'Disk:/a.txt']), { status: 2, stderr: /give --yes/ })
+  const lock = { path: 'Disk:/a.txt', lockedPath: '/a.txt' }
+  t.match(await json('lock', 'end', '--yes', 'Disk:/a.txt', 'Disk:/b.txt'), {
+    status: 4,
+    lines: [lock, lock],
+    errors: [{ reason: 'NOT_FOUND', subject: 'Disk:/b.txt' }],
+  })
+  t.match(await json('stat', 'Disk:/a.txt'), { lines: [{ lock: null }] })
 })
 
 atNight(t, 'what is deleted can be listed, restored and deleted for good', async t => {

@@ -24,6 +24,7 @@ const progress = {
 }
 const times = { createdAt: '2026-01-01T00:00:00.000Z', endedAt: null }
 const job = { id: 'j1', kind: 'DELETE', state: 'SUCCEEDED', dryRun: false, error: null, progress, ...times }
+const hold = { providerId: 'p1', until: null, createdAt: times.createdAt, createdBy: null, releasedAt: null }
 const noFailures = { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } }
 
 t.test('a question shows the name of a storage with escapes', async t => {
@@ -102,6 +103,9 @@ t.test('each result is one line, whatever the names contain', async t => {
         hold: null,
       },
     },
+    'holds(': {
+      holds: { nodes: [{ id: 'h1', path: attack, reason: attack, ...hold }], pageInfo: noFailures.pageInfo },
+    },
     'job(id': { job: { ...job, error: { reason: 'X', message: attack }, failures: noFailures } },
   }
   const name = 'a\nimportant.txt'
@@ -113,6 +117,7 @@ t.test('each result is one line, whatever the names contain', async t => {
     [['whoami'], 7],
     [['share', 'list'], 2],
     [['stat', 'p1:/a'], 3],
+    [['hold', 'ls'], 1],
     [['jobs', 'show', 'j1'], 2],
   ] as const) {
     const printed = await cli.output(...args)

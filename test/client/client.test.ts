@@ -6,6 +6,7 @@ import {
   type Connection,
   type EarlierVersion,
   forEachAtOnce,
+  type Hold,
   ShareLink,
   Stowage,
   type StowageError,
@@ -13,6 +14,7 @@ import {
 import { startApp } from '../support/app.ts'
 import { extent, isNight } from '../support/extent.ts'
 import { makeShare } from '../support/shares.ts'
+import { lockInfo } from '../webdav/client.ts'
 
 const mib = 1024 * 1024
 
@@ -73,6 +75,38 @@ t.test('versions are listed, downloaded, restored and deleted', async t => {
   await stowage.versions.delete(replaced?.id ?? '')
   t.same(await versionsOf(), [])
   await t.rejects(stowage.versions.restore(replaced?.id ?? ''), failure('NOT_FOUND'))
+})
+
+t.test('holds are created, listed and released, and a lock is ended', async t => {
+  const { app, token, stowage, providerId } = await withDisk(t)
+  const file = { providerId, path: '/a.txt' }
+  await stowage.files.upload({ ...file, body: new Blob(['one']) })
+  const replaced = () => stowage.files.upload({ ...file, body: new Blob(['two']), conflict: 'replace' })
+  const hold = await stowage.holds.create({ ...file, reason: 'Case 7' })
+  const seen = { ...file, reason: 'Case 7', until: null, createdBy: 'owner@example.org', releasedAt: null }
+  t.match(hold, { ...seen, createdAt: Date, isObjectLock: false })
+  const until = new Date(Date.now() + 60_000)
+  const dated = await stowage.holds.create({ providerId, path: '/', reason: 'Audit', until })
+  t.same(dated.until, until)
+  const holds = async (options = {}) => {
+    const found: Hold[] = []
+    for await (const each of stowage.holds.list(options)) found.push(each)
+    return found
+  }
+  t.same(await holds({ providerId }), [dated, hold])
+  await t.rejects(replaced(), failure('ON_HOLD'))
+  t.match(await stowage.holds.release(hold.id), { id: hold.id, releasedAt: Date })
+  await t.rejects(stowage.holds.release(dated.id), failure('ON_HOLD'))
+  t.same(await holds(), [dated])
+
+  t.equal(await stowage.locks.find(file), null)
+  const { provider } = await app.ask('query ($id: ID!) { provider(id: $id) { slug } }', { id: providerId }, token)
+  const locking = { method: 'LOCK', headers: { depth: '0' }, body: lockInfo(), token }
+  t.equal((await app.request(`/dav/${provider.slug}/a.txt`, locking)).status, 200)
+  const lock = await stowage.locks.find(file)
+  t.match(lock, { path: '/a.txt', isDeep: false, isExclusive: true, expiresAt: Date })
+  t.equal(await stowage.locks.end(file, lock?.id ?? ''), null)
+  await t.rejects(stowage.locks.end(file, lock?.id ?? ''), failure('NOT_FOUND'))
 })
 
 t.test('a file of any size and kind of body is stored whole', async t => {

@@ -62,10 +62,10 @@ export function parseSize(text: string, name: string): number {
 const milliseconds = { h: 3600_000, d: 24 * 3600_000, w: 7 * 24 * 3600_000 } as const
 
 /** Parses `12h`, `30d`, `4w`, or a date such as `2027-01-31` or `2027-01-31T09:00:00Z`. @throws CommandError */
-export function parseExpiry(text: string, now: Date): Date {
+export function parseExpiry(text: string, now: Date, name = 'expires'): Date {
   const date = parseTime(text, now, 1)
   if (date) return date
-  throw usageError(`--expires must be a time such as 12h, 30d, 4w or 2027-01-31, not "${text}".`)
+  throw usageError(`--${name} must be a time such as 12h, 30d, 4w or 2027-01-31, not "${text}".`)
 }
 
 const pastExample = 'a time in the past such as 2h, 3d, 2027-01-31 or 2027-01-31T09:00:00Z'

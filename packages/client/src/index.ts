@@ -20,6 +20,17 @@ import {
   type TagChanges,
   updateTags,
 } from './marks.ts'
+import {
+  createHold,
+  type EntryLock,
+  endLock,
+  findLock,
+  type Hold,
+  type HoldListOptions,
+  listHolds,
+  type NewHold,
+  releaseHold,
+} from './protection.ts'
 import { listQuotas, type Quota, type QuotaListOptions, setQuota } from './quotas.ts'
 import { discardUpload } from './resumable.ts'
 import type { SetQuotaInput } from './schema.ts'
@@ -45,6 +56,7 @@ export type { Connection, RequestOptions, SubscribeOptions, TypedDocument, Typed
 export { type Job, type JobProgress, sourcesOfJobs, type WaitOptions } from './jobs.ts'
 export type { Location, WalkedEntry, WalkOptions } from './list.ts'
 export type { MarkedEntry, Tag, TagChanges } from './marks.ts'
+export type { EntryLock, Hold, HoldListOptions, NewHold } from './protection.ts'
 export type { Quota, QuotaListOptions } from './quotas.ts'
 export type { SendOptions, UploadResume } from './resumable.ts'
 export type { ShouldRetry } from './retry.ts'
@@ -145,6 +157,24 @@ export class Stowage {
     /** Adds and removes tags, and resolves with those that the file or folder has then. */
     update: (at: Location, changes: TagChanges, options?: RequestOptions): Promise<string[]> =>
       updateTags(this.#graphql, at, changes, options),
+  }
+
+  readonly holds = {
+    /** Yields the holds that have not ended, also those of S3 Object Lock, the newest first. */
+    list: (options: HoldListOptions = {}): AsyncGenerator<Hold, void, undefined> => listHolds(this.#graphql, options),
+    /** Holds a file, or a folder with everything in it. Nobody ends a hold with a date before it. */
+    create: (hold: NewHold, options?: RequestOptions): Promise<Hold> => createHold(this.#graphql, hold, options),
+    /** Ends a hold without a date. The credential has to be an owner's. */
+    release: (id: string, options?: RequestOptions): Promise<Hold> => releaseHold(this.#graphql, id, options),
+  }
+
+  /** Locks that programs put on files and folders through WebDAV. */
+  readonly locks = {
+    /** Resolves with the lock that holds for a file or folder, or null. Of several shared locks, it is one of them. */
+    find: (at: Location, options?: RequestOptions): Promise<EntryLock | null> => findLock(this.#graphql, at, options),
+    /** Ends a lock, and resolves with the one that holds then, such as another shared one, or null. */
+    end: (at: Location, id: string, options?: RequestOptions): Promise<EntryLock | null> =>
+      endLock(this.#graphql, at, id, options),
   }
 
   readonly quotas = {

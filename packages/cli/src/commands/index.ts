@@ -8,6 +8,7 @@ import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsW
 import { keysCreate, keysList, keysRevoke } from './keys.ts'
 import { ls } from './ls.ts'
 import { starAdd, starLs, starRm, tagAdd, tagLs, tagRm } from './marks.ts'
+import { holdCreate, holdLs, holdRelease, lockEnd } from './protection.ts'
 import { quotaLs, quotaSet } from './quotas.ts'
 import { restore } from './restore.ts'
 import { rm } from './rm.ts'
@@ -50,6 +51,10 @@ const ownCommands: readonly Command[] = [
   tagLs,
   tagAdd,
   tagRm,
+  holdLs,
+  holdCreate,
+  holdRelease,
+  lockEnd,
   quotaLs,
   quotaSet,
   keysList,

@@ -6,7 +6,7 @@ const maxInput = 64 * 1024
 
 /** Asks a question whose answer is no by default. @throws CommandError without a terminal, and the reason of the signal */
 export async function confirm(output: Output, question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw usageError('Without a terminal nobody can confirm the deletion: give --yes.')
+  if (!process.stdin.isTTY) throw usageError('Without a terminal nobody can confirm this: give --yes.')
   const answer = await output.ask(`${question} [y/N] `, { isHidden: false })
   return /^y(?:es)?$/i.test(answer.trim())
 }
