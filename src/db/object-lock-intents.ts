@@ -24,7 +24,7 @@ export type LockIntent = NewEntryHold & {
   lease: string
 }
 
-type At = Pick<NewEntryHold, 'providerId' | 'path'>
+type LockedPath = Pick<NewEntryHold, 'providerId' | 'path'>
 
 /** An upload that has not renewed its locks for this time counts as interrupted. */
 const leaseEnd = secondsFromNow(2 * 60)
@@ -38,7 +38,7 @@ const seenContents = sql`(case jsonb_typeof(entry_holds.seen) when 'array' then 
   when 'object' then jsonb_build_array(entry_holds.seen) else '[]' end)`
 
 /** Selects the locks whose object is being stored at a path. */
-const isIntentAt = ({ providerId, path }: At) => {
+const isIntentAt = ({ providerId, path }: LockedPath) => {
   const stored = storedPath(path)
   return sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.due_at is not null and ${isOfPath}
     and left(entry_holds.path, 400) collate "C" = left(${stored}, 400) and entry_holds.path = ${stored})`
@@ -65,12 +65,17 @@ export async function insertLockIntents(db: Database, intents: readonly NewLockI
 /**
  * Renews the lease of all locks whose object is being stored at a path: while one upload stores there, nobody can know whose content arrives.
  */
-export async function renewLockIntents(db: Database, at: At): Promise<void> {
+export async function renewLockIntents(db: Database, at: LockedPath): Promise<void> {
   await db.updateTable('entry_holds').set({ due_at: leaseEnd }).where(isIntentAt(at)).execute()
 }
 
 /** Notes that a content of a path is that of one upload, so that it gets no locks of the others there. @param own the locks of the upload */
-export async function noteStored(db: Database, at: At, content: SeenContent, own: readonly string[]): Promise<void> {
+export async function noteStored(
+  db: Database,
+  at: LockedPath,
+  content: SeenContent,
+  own: readonly string[],
+): Promise<void> {
   await db
     .updateTable('entry_holds')
     .set({ seen: sql<null>`${seenContents} || ${JSON.stringify([content])}::jsonb` })
