@@ -38,11 +38,8 @@ const seenContents = sql`(case jsonb_typeof(entry_holds.seen) when 'array' then 
   when 'object' then jsonb_build_array(entry_holds.seen) else '[]' end)`
 
 /** Selects the locks whose object is being stored at a path. */
-const isIntentAt = ({ providerId, path }: LockedPath) => {
-  const stored = storedPath(path)
-  return sql<SqlBool>`(entry_holds.provider_id = ${providerId} and entry_holds.due_at is not null and ${isOfPath}
-    and left(entry_holds.path, 400) collate "C" = left(${stored}, 400) and entry_holds.path = ${stored})`
-}
+const isIntentAt = ({ providerId, path }: LockedPath) =>
+  sql<SqlBool>`(provider_id = ${providerId} and due_at is not null and ${isOfPath} and ${isAtAny([storedPath(path)])})`
 
 /** Stores the locks of an object before the object is stored. */
 export async function insertLockIntents(db: Database, intents: readonly NewLockIntent[]): Promise<void> {

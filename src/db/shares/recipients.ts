@@ -1,5 +1,5 @@
 /** The people and groups of a workspace with whom something is shared. */
-import { type SqlBool, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Member, ShareRecipient } from '../../auth/viewer.ts'
 import type { Change, Database } from '../client.ts'
 
@@ -15,8 +15,14 @@ export const recipientsOfShare = sql<ShareRecipient[] | null>`(
     where r.share_id = shares.id
   ) end)`
 
-/** People who can sign in and of whom an administrator knows who they are. */
-const isRecipient = sql<SqlBool>`members.is_confirmed and members.deactivated_at is null and not users.is_service`
+/** Selects the groups of a workspace, and the people whom an administrator knows and who can sign in. */
+const possibleRecipients = (workspaceId: string) => sql<ShareRecipient>`
+  select 'USER' as kind, users.id, coalesce(users.name, users.email) as name, users.email
+  from members join users on users.id = members.user_id
+  where members.workspace_id = ${workspaceId}
+    and members.is_confirmed and members.deactivated_at is null and not users.is_service
+  union all
+  select 'GROUP', id, name, null from groups where workspace_id = ${workspaceId}`
 
 /** Finds people and groups by their ids. */
 export async function findRecipients(
@@ -25,12 +31,10 @@ export async function findRecipients(
   { userIds, groupIds }: { userIds: readonly string[]; groupIds: readonly string[] },
 ): Promise<ShareRecipient[]> {
   const { rows } = await sql<ShareRecipient>`
-    select 'USER' as kind, users.id, coalesce(users.name, users.email) as name, users.email
-    from members join users on users.id = members.user_id
-    where members.workspace_id = ${workspaceId} and members.user_id = any(${userIds}::uuid[]) and ${isRecipient}
-    union all
-    select 'GROUP', groups.id, groups.name, null
-    from groups where workspace_id = ${workspaceId} and id = any(${groupIds}::uuid[])`.execute(db)
+    select * from (${possibleRecipients(workspaceId)}) found
+    where kind = 'USER' and id = any(${userIds}::uuid[]) or kind = 'GROUP' and id = any(${groupIds}::uuid[])`.execute(
+    db,
+  )
   return rows
 }
 
@@ -42,15 +46,9 @@ export async function searchRecipients(
 ): Promise<ShareRecipient[]> {
   const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
   const { rows } = await sql<ShareRecipient>`
-    select * from (
-      select 'USER' as kind, users.id, coalesce(users.name, users.email) as name, users.email
-      from members join users on users.id = members.user_id
-      where members.workspace_id = ${workspaceId} and members.user_id <> ${userId} and ${isRecipient}
-        and (users.name ilike ${pattern} or users.email ilike ${pattern})
-      union all
-      select 'GROUP', groups.id, groups.name, null
-      from groups where workspace_id = ${workspaceId} and name ilike ${pattern}
-    ) found order by lower(name), id limit ${limit}`.execute(db)
+    select * from (${possibleRecipients(workspaceId)}) found
+    where id <> ${userId} and (name ilike ${pattern} or email ilike ${pattern})
+    order by lower(name), id limit ${limit}`.execute(db)
   return rows
 }
 

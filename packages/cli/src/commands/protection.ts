@@ -32,7 +32,8 @@ export const holdLs = command({
     const at = operand && (await server.locate(operand))
     const storages = await server.storages()
     for await (const hold of server.stowage.holds.list({ ...(at && { providerId: at.providerId }), signal })) {
-      await output.result(holdRecord(hold, storages), holdText(hold, storages))
+      const record = holdRecord(hold, storages)
+      await output.result(record, holdText(record))
     }
   },
 })
@@ -62,7 +63,8 @@ export const holdCreate = command({
       await attempt(context, display(at), async () => {
         const { providerId, path } = at
         const hold = await server.stowage.holds.create({ providerId, path, reason, until }, { signal })
-        await output.result(holdRecord(hold, storages), holdText(hold, storages))
+        const record = holdRecord(hold, storages)
+        await output.result(record, holdText(record))
       })
     }
   },
@@ -105,8 +107,7 @@ function holdRecord(
 }
 
 /** The ID, the end, what is on hold, and why. */
-function holdText(hold: Hold, storages: readonly Storage[]): string {
-  const { id, until, storage, path, reason } = holdRecord(hold, storages)
+function holdText({ id, until, storage, path, reason }: ReturnType<typeof holdRecord>): string {
   return `${id}  ${(until ?? 'until released').padEnd(24)}  ${storage}:${path}  ${reason}`
 }
 
