@@ -125,7 +125,7 @@ export interface Viewer extends Permissions {
   member: Member
   /** The limits of a share link; null for the other kinds of credentials. */
   shared: Shared | null
-  /** The session of the member who has opened a share that has recipients. */
+  /** The session with which a recipient has opened the share. */
   openedBy?: { sessionId: string; userId: string }
   expiresAt: Date | null
   /** When the access token of a connection expires. Subscriptions end then; a transfer that has begun goes on. */

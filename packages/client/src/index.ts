@@ -164,7 +164,7 @@ export class Stowage {
     list: (options: HoldListOptions = {}): AsyncGenerator<Hold, void, undefined> => listHolds(this.#graphql, options),
     /** Holds a file, or a folder with everything in it. Nobody ends a hold with a date before it. */
     create: (hold: NewHold, options?: RequestOptions): Promise<Hold> => createHold(this.#graphql, hold, options),
-    /** Ends a hold without a date. The credential has to be an owner's. */
+    /** Ends a hold that has no date. Requires the credential of an owner. */
     release: (id: string, options?: RequestOptions): Promise<Hold> => releaseHold(this.#graphql, id, options),
   }
 

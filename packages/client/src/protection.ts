@@ -39,7 +39,7 @@ export interface EntryLock {
   path: string
   /** Whether everything below the path is locked as well. */
   isDeep: boolean
-  /** Whether nobody else can hold a lock of the entry at the same time. */
+  /** Whether the lock excludes all others. Several members can hold shared locks of one entry. */
   isExclusive: boolean
   /** The display name of the member who holds it; null without one. */
   holderName: string | null

@@ -730,7 +730,7 @@ export interface CreateServiceAccountInput {
 
 /** A new share. */
 export interface CreateShareInput {
-  /** Whether the people of `userIds` get the link by email. Requires `Workspace.sendsEmail`, and each counts towards the 100 a day of `recipients`. The default is false. */
+  /** Whether to send the link by email to the people in `userIds`. Requires `Workspace.sendsEmail`. Each email counts towards the 100 a day of `recipients`. The default is false. */
   emailUsers?: boolean | null
   /** The expiry. The default is none. */
   expiresAt?: string | null
@@ -767,7 +767,7 @@ export interface CreateSharePayload {
   __typename: 'CreateSharePayload'
   /** The share. */
   share: Share
-  /** The link for the recipients. Whoever has it can use it. */
+  /** The link for the recipients. Everybody who has it can use it, unless the share names people or groups. */
   url: string
 }
 

@@ -175,7 +175,7 @@ export async function listShares(
   return rows.map(toShare)
 }
 
-/** Returns the shares of others with a member or one of their groups that have not ended, the newest first. */
+/** Returns the active shares that others have made for a member or one of their groups, the newest first. */
 export async function listReceivedShares(
   db: Database,
   { workspaceId, userId, groups }: Pick<Member, 'workspaceId' | 'userId' | 'groups'>,

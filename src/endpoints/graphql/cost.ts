@@ -19,7 +19,7 @@ export const passwordCost = 25_000
 export const providersCost = { field: 1, multiplier: 20 }
 /** The cost of the groups of a member, as an estimate: few are in more. */
 export const groupsCost = { field: 1, multiplier: 10 }
-/** The cost of the people and groups of a share, as an estimate: most shares are for few. */
+/** The estimated cost of the recipients of a share. Most shares have few. */
 export const recipientsCost = { field: 1, multiplier: 10 }
 /** The cost of `nodes` and `edges`. The connection already counts its `first`. */
 export const pageCost = { field: 1, multiplier: 1 }

@@ -176,7 +176,7 @@ export function createSchedules({
 
     /**
      * Returns the newest schedules first.
-     * @param page.kind only those with jobs of this kind
+     * @param page.kind returns only the schedules whose jobs are of this kind
      * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR
      */
     async list(

@@ -11,7 +11,7 @@ export const texts = catalog('rename', {
   ignoreCase: 'Ignore upper and lower case',
   pattern: 'Pattern',
   suggestion: 'Item {n}',
-  /** `number` and `name` are what people type for the number and for the present name. */
+  /** `number` and `name` are the placeholders for the number and for the present name. */
   patternHelp: (number: string, name: string) =>
     `${number} is the number, and ${name} the present name. Files keep their endings.`,
   start: 'First number',

@@ -129,7 +129,8 @@ const CreateSharePayload = builder.objectRef<{ share: ShareRecord; token: string
   fields: t => ({
     share: t.expose('share', { type: Share, description: 'The share.' }),
     url: t.string({
-      description: 'The link for the recipients. Whoever has it can use it.',
+      description:
+        'The link for the recipients. Everybody who has it can use it, unless the share names people or groups.',
       authScopes: { credential: true },
       resolve: ({ token }, _args, context) => urlOfShare(token, context),
     }),
@@ -176,7 +177,7 @@ const CreateShareInput = builder.inputType('CreateShareInput', {
     groupIds: t.idList({ description: 'The IDs of groups whose members can open the share, as those of `userIds`.' }),
     emailUsers: t.boolean({
       description:
-        'Whether the people of `userIds` get the link by email. Requires `Workspace.sendsEmail`, and each counts towards the 100 a day of `recipients`. The default is false.',
+        'Whether to send the link by email to the people in `userIds`. Requires `Workspace.sendsEmail`. Each email counts towards the 100 a day of `recipients`. The default is false.',
     }),
     recipients: t.stringList({
       description: `Up to ${maxRecipients} email addresses that get the link, but not its password. Requires \`Workspace.sendsEmail\`. A member can send 100 a day.`,
