@@ -1,5 +1,6 @@
 /** The page that says what takes up space. */
 import { rm, utimes } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { atNight, inTurn } from '../support/extent.ts'
@@ -53,7 +54,7 @@ if (files) {
       await page.getByText('2 files, 800 KB').waitFor()
       t.equal(new URL(page.url()).pathname, `/insight/${disk.id}/Videos`)
       t.equal(await page.title(), 'What takes up space in Videos · Stowage')
-      t.same(await names(page, 'Largest files'), ['film.bin', 'take.bin'])
+      await until(async () => isDeepStrictEqual(await names(page, 'Largest files'), ['film.bin', 'take.bin']))
       await isGood(t, page)
       await page.getByRole('navigation', { name: 'Path' }).getByRole('link', { name: 'Disk' }).click()
       await page.getByText('5 files, 1.10 MB').waitFor()

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 
-const maxBytes = 1024 * 1024
+const maxBytes = 16 * 1024 * 1024
 /** Milliseconds. */
 const maxTime = 1000
 
