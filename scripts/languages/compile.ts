@@ -12,12 +12,21 @@ export async function readTranslations(file: string): Promise<Translations> {
   return JSON.parse(await readFile(file, 'utf8'))
 }
 
-/** Returns the module of a language, whose default export takes the `helpers` of `web/src/texts/catalog.ts`. */
-export function compileTranslations(sources: ReadonlyMap<string, Source>, translations: Translations): string {
+/**
+ * Returns the module of a language, whose default export takes the `helpers` of `web/src/texts/catalog.ts`.
+ *
+ * @param isolates whether values keep the direction of their own letters: in a sentence from right to left, the slash of "/a/b.txt"
+ *   would otherwise stand at its end
+ */
+export function compileTranslations(
+  sources: ReadonlyMap<string, Source>,
+  translations: Translations,
+  isolates = false,
+): string {
   const tree: Tree = new Map()
   for (const [key, source] of sources) {
     const text = translations[key]
-    if (text !== undefined) place(tree, key.split('.'), compileText(key, source, text))
+    if (text !== undefined) place(tree, key.split('.'), compileText(key, source, text, isolates))
   }
   return `export default h=>(${treeCode(tree)})`
 }
@@ -40,25 +49,28 @@ function treeCode(tree: Tree): string {
 }
 
 /** @throws Error if the text is not a valid message with the placeholders of the English one */
-function compileText(key: string, source: Source, text: string): string {
+function compileText(key: string, source: Source, text: string, isolates: boolean): string {
   const message = parseMessage(text)
   const wrong = [...placeholdersOf(message)].filter(name => !source.placeholders.has(name))
   if (wrong.length > 0) throw new Error(`${key} has no placeholder ${wrong.join(', ')}.`)
-  const code = new Compiler(source).code(message)
+  const code = new Compiler(source, isolates).code(message)
   return source.parameters === null ? code : `(${source.parameters.join(',')})=>${code}`
 }
 
 class Compiler {
   readonly #source: Source
+  readonly #isolates: boolean
 
-  constructor(source: Source) {
+  constructor(source: Source, isolates: boolean) {
     this.#source = source
+    this.#isolates = isolates
   }
 
-  code(message: Message): string {
-    const [only] = message
+  code(original: Message): string {
+    const [only] = original
     if (only === undefined) return '""'
-    if (message.length === 1 && (only.kind === 'text' || this.#source.isRich)) return this.#part(only)
+    if (original.length === 1 && (only.kind === 'text' || this.#source.isRich)) return this.#part(only)
+    const message = this.#isolates && original.length > 1 ? original.flatMap(isolated) : original
     if (this.#source.isRich) return `h.r(${message.map(part => this.#part(part)).join(',')})`
     const parts = message.map(part => (part.kind === 'text' ? literalCode(part.text) : `\${${this.#part(part)}}`))
     return `\`${parts.join('')}\``
@@ -75,11 +87,21 @@ class Compiler {
   }
 }
 
+/** Puts a value between the characters of Unicode that separate its direction from that of the text around it. */
+function isolated(part: Part): Message {
+  if (part.kind !== 'argument' || part.format !== null) return [part]
+  return [{ kind: 'text', text: '\u2068' }, part, { kind: 'text', text: '\u2069' }]
+}
+
 function literalCode(text: string): string {
   return text.replaceAll(/[\\`]|\$(?=\{)/g, String.raw`\$&`)
 }
 
 const prefix = 'language:'
+
+function isRightToLeft(tag: string): boolean {
+  return ['ar', 'he'].includes(tag)
+}
 
 /** Makes `web/languages/de.json` the module `language:de`. */
 export function languagesPlugin(web: string): Plugin {
@@ -88,9 +110,11 @@ export function languagesPlugin(web: string): Plugin {
     resolveId: id => (id.startsWith(prefix) ? `\0${id}` : null),
     async load(id) {
       if (!id.startsWith(`\0${prefix}`)) return null
-      const file = join(web, 'languages', `${id.slice(prefix.length + 1)}.json`)
+      const tag = id.slice(prefix.length + 1)
+      const file = join(web, 'languages', `${tag}.json`)
       this.addWatchFile(file)
-      return compileTranslations(await readEnglish(join(web, 'src/texts')), await readTranslations(file))
+      const english = await readEnglish(join(web, 'src/texts'))
+      return compileTranslations(english, await readTranslations(file), isRightToLeft(tag))
     },
   }
 }

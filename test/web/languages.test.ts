@@ -93,6 +93,56 @@ t.test('texts compile into functions that take the arguments of the English ones
   }
 })
 
+t.test('values in texts from right to left keep the direction of their own letters', async t => {
+  const source = { message: '{a} {n}', parameters: ['a', 'n'], placeholders: new Map([['a', 'a'], ['n', 'n']]), isOptional: false }
+  const make = async (text: string, isRich: boolean) => {
+    const code = compileTranslations(new Map([['x.y', { ...source, isRich }]]), { 'x.y': text }, true)
+    const { default: compiled } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+    return compiled({ number: String, r: (...nodes: string[]) => nodes.join('') }).x.y('/a', 5)
+  }
+  t.equal(await make('في {a}: {n, number}', false), 'في \u2068/a\u2069: 5')
+  t.equal(await make('في {a}: {n, number}', true), 'في \u2068/a\u2069: 5')
+  t.equal(await make('{a}', false), '/a', 'a value alone stays as it is')
+})
+
+/** Properties and values that mean a side of the window and not the begin or the end of a line. */
+const physical = [
+  /(?:^|[\s;{])(?:(?:margin|padding|border|scroll-margin|scroll-padding)-)?(?:left|right)(?:-[a-z]+)?\s*:/,
+  /\bborder-(?:top|bottom)-(?:left|right)-radius\s*:/,
+  /\b(?:text-align|float|clear|caption-side)\s*:\s*(?:left|right)\b/,
+  /\b(?:linear-gradient\(|background-position\s*:|transform-origin\s*:|object-position\s*:)[^;]*\b(?:left|right)\b/,
+  /\btranslateX\(/,
+  // Four lengths of which the second and the last differ.
+  /\b(?:margin|padding|inset|scroll-margin|scroll-padding)\s*:\s*[\w.-]+ ([\w.-]+) [\w.-]+ (?!\1;)[\w.-]+;/,
+]
+const physicalInCode =
+  /\bstyle=\{\{[^}]*\b(?:left|right|(?:margin|padding|border)(?:Left|Right)\w*)\s*:|\.style\.(?:left|right|margin(?:Left|Right)|padding(?:Left|Right))\b/
+
+t.test('styles name the begin and the end of a line, so that a page can be read from right to left', async t => {
+  for (const line of ['  left: 0;', '  margin-left: 1rem;', 'p { text-align: right; }', '  inset: 0 auto 0 1rem;']) {
+    t.ok(isPhysical(line), line)
+  }
+  for (const line of ['  inset: auto 0 0;', '  padding: 1px 2px 3px 2px;', '  inset-inline-start: 0;', '  --left: 1;']) {
+    t.notOk(isPhysical(line), line)
+  }
+  const source = join(web, 'src')
+  const names = (await readdir(source, { recursive: true })).filter(name => /\.(?:css|tsx?)$/.test(name))
+  const found = await Promise.all(
+    names.map(async name => {
+      const text = await readFile(join(source, name), 'utf8')
+      if (!name.endsWith('.css')) return physicalInCode.test(text) && name !== 'files/entry-menu.tsx' ? [name] : []
+      const lines = text.split('\n')
+      const isExplained = (index: number) => lines[index - 1]?.includes('/* physical:') ?? false
+      return lines.flatMap((line, index) => (isPhysical(line) && !isExplained(index) ? [`${name}: ${line.trim()}`] : []))
+    }),
+  )
+  t.same(found.flat(), [])
+})
+
+function isPhysical(line: string): boolean {
+  return physical.some(pattern => pattern.test(line))
+}
+
 t.test('the language of a browser leads to the closest one of the console', async t => {
   t.equal(matchLanguage('de-AT'), 'de')
   t.equal(matchLanguage('en-GB'), 'en')

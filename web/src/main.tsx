@@ -9,6 +9,7 @@ import { direction, language } from './texts/languages.ts'
 import { applyTheme } from './ui/theme.ts'
 import './ui/tokens.css'
 import './ui/base.css'
+import './ui/writing.css'
 import './ui/controls.css'
 import './ui/overlays.css'
 

@@ -84,7 +84,7 @@ export function DeleteDialog({
       {remaining.length > 1 && (
         <ul className="name-list">
           {remaining.slice(0, maxShown).map(({ __typename, name }) => (
-            <li key={`${__typename}/${name}`}>
+            <li key={`${__typename}/${name}`} dir="auto">
               {name}
               {__typename === 'Folder' && '/'}
             </li>

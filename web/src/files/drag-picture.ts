@@ -1,5 +1,6 @@
 import { texts } from '../texts/files.tsx'
 import { formatNumber } from '../texts/format.ts'
+import { direction } from '../texts/languages.ts'
 import './drag-picture.css'
 
 /** Pixels from the pointer to the label, which then lies below the picture. */
@@ -15,6 +16,7 @@ export function showDragPicture({ dataTransfer, currentTarget }: DragStart, name
   const icon = currentTarget.querySelector('.entry-icon')?.cloneNode(true)
   if (icon) picture.append(icon)
   const text = document.createElement('span')
+  text.dir = 'auto'
   text.textContent = count === 1 ? name : texts.items(count)
   picture.append(text)
   if (count > 1) {
@@ -23,7 +25,8 @@ export function showDragPicture({ dataTransfer, currentTarget }: DragStart, name
     picture.append(badge)
   }
   document.body.append(picture)
-  dataTransfer.setDragImage(picture, 12, 12)
+  // The picture begins at the pointer.
+  dataTransfer.setDragImage(picture, direction === 'rtl' ? picture.offsetWidth - 12 : 12, 12)
   // The element has to be in the document until the browser has taken the picture, after this event.
   setTimeout(() => picture.remove())
 }

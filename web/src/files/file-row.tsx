@@ -2,6 +2,7 @@ import { type MouseEvent, memo, type PointerEvent as ReactPointerEvent, useRef }
 import { urlOf } from '../api/client.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
+import { endOf, lineStep } from '../texts/languages.ts'
 import { texts as markTexts } from '../texts/marks.ts'
 import { Icon } from '../ui/icons.tsx'
 import type { RowDragging } from './dragging.ts'
@@ -68,7 +69,7 @@ export const FileRow = memo(function FileRow(props: Props) {
       aria-rowindex={index + 2}
       aria-selected={isSelected}
       className={`file-row${isFocused ? ' focused' : ''}`}
-      style={{ transform: `translate(${column * 100}%, ${top}px)` }}
+      style={{ transform: `translate(${column * 100 * lineStep}%, ${top}px)` }}
       onClick={event => (isTouch(event) ? open(event) : onPick(index, pickModeOf(event)))}
       onDoubleClick={() => wasTouched.current || onOpen(entry)}
       {...longPress}
@@ -104,7 +105,7 @@ export const FileRow = memo(function FileRow(props: Props) {
       {/* biome-ignore lint/a11y: as above */}
       <div role="rowheader" className="cell-name">
         <EntryIcon entry={entry} thumbnail={thumbnailPixels === null ? null : thumbnailOf(entry, thumbnailPixels)} />
-        <a href={urlOf(href)} tabIndex={-1} draggable={false} onClick={open} onPointerEnter={showWholeName}>
+        <a href={urlOf(href)} dir="auto" tabIndex={-1} draggable={false} onClick={open} onPointerEnter={showWholeName}>
           {entry.name}
         </a>
         {isFolder && <span className="visually-hidden">, {texts.folder}</span>}
@@ -140,8 +141,8 @@ export const FileRow = memo(function FileRow(props: Props) {
           onDoubleClick={event => event.stopPropagation()}
           onClick={event => {
             event.stopPropagation()
-            const { right, bottom } = event.currentTarget.getBoundingClientRect()
-            onMenu(index, { x: right, y: bottom })
+            const box = event.currentTarget.getBoundingClientRect()
+            onMenu(index, { x: endOf(box), y: box.bottom })
           }}
         >
           <Icon name="more" />

@@ -10,7 +10,7 @@ import {
   useState,
 } from 'react'
 import { texts } from '../texts/files.tsx'
-import { nextKey, previousKey } from '../texts/languages.ts'
+import { lineStep, nextKey, previousKey, startOf } from '../texts/languages.ts'
 import { Icon } from '../ui/icons.tsx'
 import { useIsLow } from '../ui/window-size.ts'
 import type { RowDragging } from './dragging.ts'
@@ -138,7 +138,7 @@ export function FileTable({
 
   const openMenuAtFocus = () => {
     const box = document.getElementById(`row-${focusedIndex}`)?.getBoundingClientRect()
-    if (box) onMenu(focusedIndex, { x: box.left + 48, y: box.bottom })
+    if (box) onMenu(focusedIndex, { x: startOf(box) + 48 * lineStep, y: box.bottom })
   }
 
   const { onPick, onContextMenu } = useEntryPointer(grid, pick, onMenu)

@@ -21,7 +21,7 @@ export function FailuresDialog({ job, title, onClose }: { job: Job; title: strin
         {failures.map(({ path, reason, message }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: one path can fail twice, and the list only grows
           <li key={index}>
-            <strong>{path}</strong>
+            <strong dir="ltr">{path}</strong>
             <p>{errorText({ reason, message })}</p>
             <Details>{reason}</Details>
           </li>

@@ -5,7 +5,8 @@ const saveTime = 60_000
 export function save(url: string, name: string): void {
   const link = document.createElement('a')
   link.href = url
-  link.download = name
+  // The name can be a text of a language that marks the direction of its values.
+  link.download = name.replaceAll(/[\u2066-\u2069]/g, '')
   link.click()
 }
 

@@ -89,7 +89,7 @@ function ServerFolderDialog({
                 <li key={folder.path}>
                   <button type="button" onClick={() => setPath(folder.path)}>
                     <KindIcon kind="folder" />
-                    {folder.name}
+                    <bdi>{folder.name}</bdi>
                   </button>
                 </li>
               ))}

@@ -64,5 +64,12 @@ export const locale: string = browserTags().find(tag => matchLanguage(tag) === l
 /** The direction of the text. */
 export const direction = rightToLeft.has(language) ? 'rtl' : 'ltr'
 
+/** 1 where a line of text leads to the right, and -1 where it leads to the left. */
+export const lineStep = direction === 'rtl' ? -1 : 1
+
+/** The side of a box at which a line begins, and the one at which it ends. */
+export const startOf = ({ left, right }: DOMRect): number => (direction === 'rtl' ? right : left)
+export const endOf = ({ left, right }: DOMRect): number => (direction === 'rtl' ? left : right)
+
 /** The keys that lead to the next item of a line and to the one before it. */
 export const [nextKey, previousKey] = direction === 'rtl' ? ['ArrowLeft', 'ArrowRight'] : ['ArrowRight', 'ArrowLeft']

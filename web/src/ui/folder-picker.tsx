@@ -65,7 +65,7 @@ export function FolderPicker({
               <li key={`${id}${root.path}`}>
                 <button type="button" onClick={() => onChange({ providerId: id, path: root.path })}>
                   <Icon name="drive" />
-                  {name}
+                  <bdi>{name}</bdi>
                 </button>
               </li>
             ))}
@@ -108,7 +108,7 @@ function Subfolders({ folder, onOpen }: { folder: StorageLocation; onOpen: (fold
           <li key={name}>
             <button type="button" onClick={() => onOpen({ ...folder, path: childPath(folder.path, name) })}>
               <KindIcon kind="folder" />
-              {name}
+              <bdi>{name}</bdi>
             </button>
           </li>
         ))}

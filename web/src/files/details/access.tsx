@@ -82,7 +82,7 @@ export function PeopleWithAccess({ location, onLeave }: { location: StorageLocat
             <li key={id}>
               <Avatar name={name} />
               <span className="access-name">
-                {name}
+                <bdi>{name}</bdi>
                 {note !== '' && <span className="help">{note}</span>}
                 {Array.isArray(reach) && <span className="help">{texts.onlyIn(reach.slice(0, 3).join(', '))}</span>}
               </span>

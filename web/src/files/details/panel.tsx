@@ -29,7 +29,7 @@ export function DetailsPanel({
   return (
     <aside className="details-panel" aria-label={texts.details}>
       <div className="details-head">
-        <h2>{isSingle ? entry.name : texts.details}</h2>
+        <h2 dir="auto">{isSingle ? entry.name : texts.details}</h2>
         <button type="button" className="icon-button" aria-label={texts.hideDetails} onClick={onClose}>
           <Icon name="cross" />
         </button>

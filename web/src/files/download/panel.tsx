@@ -44,7 +44,7 @@ function Row({ download }: { download: ArchiveDownload }) {
   const percent = state === 'done' ? 100 : Math.min(99, Math.floor((received * 100) / Math.max(size, 1)))
   return (
     <li className="download-row">
-      <span className="download-title" title={name}>
+      <span className="download-title" title={name} dir="auto">
         {name}
       </span>
       {state === 'failed' ? <ErrorBox error={error} /> : <ProgressBar label={name} percent={percent} />}

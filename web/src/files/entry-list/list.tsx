@@ -10,6 +10,7 @@ import { lazyPart } from '../../lib/load-part.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../../texts/format.ts'
+import { endOf } from '../../texts/languages.ts'
 import { texts as searchTexts } from '../../texts/search.tsx'
 import { Icon } from '../../ui/icons.tsx'
 import { notifyError } from '../../ui/toasts.tsx'
@@ -207,7 +208,7 @@ const EntryItem = memo(function EntryItem({
       </label>
       <EntryIcon entry={entry} thumbnail={thumbnailOf(entry, 128)} />
       <div className="entry-text">
-        <Link className="entry-name" to={entryHref(providerId, entry)}>
+        <Link className="entry-name" to={entryHref(providerId, entry)} dir="auto">
           {name}
         </Link>
         {entry.__typename === 'Folder' && <span className="visually-hidden">, {texts.folder}</span>}
@@ -229,8 +230,8 @@ const EntryItem = memo(function EntryItem({
         className="icon-button"
         aria-label={common.actionOn(texts.actions, entry.name)}
         onClick={({ currentTarget }) => {
-          const { right, bottom } = currentTarget.getBoundingClientRect()
-          onMenu(entry, { x: right, y: bottom })
+          const box = currentTarget.getBoundingClientRect()
+          onMenu(entry, { x: endOf(box), y: box.bottom })
         }}
       >
         <Icon name="more" />

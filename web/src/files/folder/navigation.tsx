@@ -32,10 +32,10 @@ export function Breadcrumb({
             {index === trail.length - 1 ? (
               <>
                 <PageTitle>{step.name}</PageTitle>
-                <h1 aria-current="page">{step.name}</h1>
+                <h1 aria-current="page" dir="auto">{step.name}</h1>
               </>
             ) : (
-              <Link to={folderHref(id, step.path)} {...targetOf(step.name, step.path)}>
+              <Link to={folderHref(id, step.path)} dir="auto" {...targetOf(step.name, step.path)}>
                 {step.name}
               </Link>
             )}

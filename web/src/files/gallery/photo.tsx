@@ -58,7 +58,9 @@ export const Photo = memo(function Photo(props: PhotoProps) {
     >
       <a href={urlOf(href)} tabIndex={-1} draggable={false} title={entry.name} onClick={open}>
         {isFolder ? <EntryIcon entry={entry} /> : <Picture entry={entry} onLoaded={onLoaded} />}
-        <span className="photo-name">{entry.name}</span>
+        <span className="photo-name" dir="auto">
+          {entry.name}
+        </span>
       </a>
       {isFolder && <span className="visually-hidden">, {texts.folder}</span>}
       <label className="photo-check">

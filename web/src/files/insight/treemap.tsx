@@ -42,7 +42,9 @@ export function Treemap({ parts, total }: { parts: readonly MapPart[]; total: nu
         const percent = Math.round((bytes / total) * 100)
         const content = (
           <>
-            <span className="tile-name">{name}</span>
+            <span className="tile-name" dir="auto">
+              {name}
+            </span>
             <span className="tile-size">{formatBytes(bytes)}</span>
             <span className="visually-hidden">{texts.percent(percent)}</span>
           </>
@@ -53,7 +55,7 @@ export function Treemap({ parts, total }: { parts: readonly MapPart[]; total: nu
             key={key}
             className={`tile shade-${Math.min(index, 4)}`}
             style={{
-              left: `${tile.left * 100}%`,
+              insetInlineStart: `${tile.left * 100}%`,
               top: `${tile.top * 100}%`,
               width: `${tile.width * 100}%`,
               height: `${tile.height * 100}%`,

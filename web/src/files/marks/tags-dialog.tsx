@@ -142,7 +142,7 @@ export function TagsDialog({
 function TagChip({ name, isPartial, onRemove }: { name: string; isPartial: boolean; onRemove: () => void }) {
   return (
     <li className={`tag${isPartial ? ' partial' : ''}`} data-hue={hueOf(name)}>
-      <span>{name}</span>
+      <span dir="auto">{name}</span>
       <button type="button" aria-label={texts.remove(name)} onClick={onRemove}>
         <Icon name="cross" />
       </button>

@@ -133,7 +133,9 @@ export function ViewerFrame<File extends NamedFile>({
           <div className="preview-frame" tabIndex={-1} onKeyDown={onKeyDown}>
             <div className="preview-head">
               <KindIcon kind={kindOf({ __typename: 'File', ...file })} />
-              <Heading slot="title">{file.name}</Heading>
+              <Heading slot="title" dir="auto">
+                {file.name}
+              </Heading>
               {files.length > 1 && at >= 0 && (
                 <span className="preview-position">{texts.position(at + 1, files.length)}</span>
               )}

@@ -1,5 +1,6 @@
 import type { TouchEvent } from 'react'
 import { useRef } from 'react'
+import { lineStep } from '../../texts/languages.ts'
 
 /** Pixels. */
 const swipeWidth = 60
@@ -30,7 +31,7 @@ export function useSwipe(onSwipe: (direction: 1 | -1) => void) {
       begin.current = null
       if (!from || !touch) return
       const [x, y] = [touch.clientX - from.x, touch.clientY - from.y]
-      if (Math.abs(x) > swipeWidth && Math.abs(x) > 2 * Math.abs(y)) onSwipe(x < 0 ? 1 : -1)
+      if (Math.abs(x) > swipeWidth && Math.abs(x) > 2 * Math.abs(y)) onSwipe(x * lineStep < 0 ? 1 : -1)
     },
     onTouchCancel: () => {
       begin.current = null

@@ -57,7 +57,7 @@ function OpenedFiles() {
           <li key={`${providerId}${path}`}>
             <Link to={entryHref(providerId, { __typename: 'File', path })} title={path}>
               <KindIcon kind={kindOf({ __typename: 'File', name, mimeType: null })} />
-              <span>{name}</span>
+              <span dir="auto">{name}</span>
             </Link>
           </li>
         ))}

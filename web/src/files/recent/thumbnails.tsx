@@ -16,7 +16,7 @@ export function Thumbnails({ label, entries }: { label: string; entries: readonl
         <li key={`${entry.providerId}${entry.path}`} className="thumbnail">
           <EntryIcon entry={entry} thumbnail={thumbnailOf(entry, 256)} />
           <div className="thumbnail-text">
-            <Link to={entryHref(entry.providerId, entry)} title={entry.name}>
+            <Link to={entryHref(entry.providerId, entry)} title={entry.name} dir="auto">
               {entry.name}
             </Link>
             <span className="thumbnail-place">{searchTexts.in(entry.storage, parentPath(entry.path))}</span>

@@ -115,9 +115,9 @@ function NamePreview({ plan }: { plan: readonly PlannedName[] }) {
         <tbody>
           {rows.map(({ entry, name, problem }) => (
             <tr key={entryKey(entry)} className={problem ? 'problem' : name === entry.name ? 'same' : ''}>
-              <td>{entry.name}</td>
+              <td dir="auto">{entry.name}</td>
               <td>
-                {name}
+                <bdi>{name}</bdi>
                 {problem && <span className="rename-problem">{texts[problem]}</span>}
               </td>
             </tr>

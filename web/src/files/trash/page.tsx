@@ -139,7 +139,7 @@ function StorageTabs({ providers }: { providers: readonly Provider[] }) {
       {storages.map(({ id, name, type }) => (
         <NavLink key={id} to={trashHref(id)} className="tab">
           <StorageLogo type={type.type} />
-          {name}
+          <bdi>{name}</bdi>
         </NavLink>
       ))}
     </nav>
@@ -164,7 +164,9 @@ function Row({ item, onRestored }: { item: TrashedItem; onRestored: () => Promis
         entry={kind === 'FOLDER' ? { __typename: 'Folder', name } : { __typename: 'File', name, mimeType: null }}
       />
       <div className="trash-facts">
-        <span id={nameId}>{name}</span>
+        <span id={nameId} dir="auto">
+          {name}
+        </span>
         <span className="help mono">{originalPath}</span>
         <span className="help">
           {texts.deletedBy(time, deletedBy && (deletedBy.name ?? deletedBy.email))}

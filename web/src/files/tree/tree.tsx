@@ -75,7 +75,9 @@ function Branch({ name, provider, folder, current, onOpen }: BranchProps) {
         </button>
         <NavLink to={folderHref(folder.providerId, folder.path)} end onClick={onOpen}>
           {provider ? <StorageLogo type={provider.type.type} /> : <KindIcon kind="folder" />}
-          <span className="branch-name">{name}</span>
+          <span className="branch-name" dir="auto">
+            {name}
+          </span>
           {trouble !== null && (
             <span className="branch-trouble" title={trouble}>
               <Icon name="alert" />

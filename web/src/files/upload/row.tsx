@@ -19,7 +19,7 @@ export function UploadRow({ upload, queue, top }: { upload: QueuedUpload; queue:
     <div role="listitem" className={`upload-row ${upload.state}`} style={{ transform: `translateY(${top}px)` }}>
       <div className="upload-name">
         <span title={upload.path}>
-          {name}
+          <bdi>{name}</bdi>
           {upload.state === 'reserved' ? (
             <span className="upload-holder">{reservedText(holderOf(upload.error), queue.userId)}</span>
           ) : (

@@ -154,7 +154,7 @@ function ScheduleRow({
   return (
     <tr className={enabled ? '' : 'inactive'}>
       <td>
-        <div className="main-cell" id={nameId}>
+        <div className="main-cell" id={nameId} dir="auto">
           {name}
         </div>
         <div className="help">

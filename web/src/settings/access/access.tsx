@@ -62,7 +62,7 @@ export function AccessSummary({
     <ul>
       {access.restrictions.map(({ provider, basePath }) => (
         <li key={`${provider.id}${basePath}`}>
-          {provider.name}
+          <bdi>{provider.name}</bdi>
           {basePath !== '/' && <span className="mono"> {basePath}</span>}
         </li>
       ))}

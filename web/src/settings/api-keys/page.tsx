@@ -202,7 +202,7 @@ function Row({ apiKey, onRename, onRevoke }: KeyActions & { apiKey: ApiKey }) {
   return (
     <tr className={state === 'active' ? '' : 'inactive'}>
       <td>
-        <div className="main-cell" id={nameId}>
+        <div className="main-cell" id={nameId} dir="auto">
           {name}
         </div>
         <code>{displayPrefix}…</code>

@@ -139,7 +139,7 @@ function Row({
   return (
     <tr className={enabled ? '' : 'inactive'}>
       <td>
-        <div className="main-cell" id={nameId}>
+        <div className="main-cell" id={nameId} dir="auto">
           {name}
         </div>
         <div className="help">{url}</div>

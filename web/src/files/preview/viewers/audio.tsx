@@ -63,7 +63,7 @@ export function AudioViewer({ file, neighbors, onDownload }: ViewerProps) {
                   onClick={() => neighbors?.show(each.name)}
                 >
                   <Cover address={each.picture(thumbnailPixels)} />
-                  <span>{each.name}</span>
+                  <span dir="auto">{each.name}</span>
                 </button>
               </li>
             ))}

@@ -54,5 +54,5 @@ export function MarkdownView({ text, name }: { text: string; name: string }) {
   // biome-ignore lint/a11y/noNoninteractiveTabindex: the text scrolls
   if (html === null) return <pre tabIndex={0}>{text}</pre>
   // biome-ignore lint/a11y/noNoninteractiveTabindex: the document scrolls
-  return <article ref={container} className="markdown" aria-label={name} tabIndex={0} />
+  return <article ref={container} className="markdown" dir="auto" aria-label={name} tabIndex={0} />
 }

@@ -83,11 +83,11 @@ function Listing({ name, listing: { entries, isAll } }: { name: string; listing:
               />
               {row.isFolder ? (
                 <Button variant="quiet" onPress={() => setFolder([...folder, row.name])}>
-                  {row.name}
+                  <bdi>{row.name}</bdi>
                 </Button>
               ) : (
                 <span className="archive-name">
-                  {row.name}
+                  <bdi>{row.name}</bdi>
                   {row.isEncrypted && <Icon name="lock" />}
                 </span>
               )}

@@ -131,7 +131,7 @@ export function Page({
     }
   }, [matches, current, layers])
   return (
-    <div ref={frame} className="pdf-page" data-page={number} style={{ aspectRatio: 1 / ratio }}>
+    <div ref={frame} className="pdf-page" dir="ltr" data-page={number} style={{ aspectRatio: 1 / ratio }}>
       <canvas ref={canvas} role="img" aria-label={texts.page(number, file.numPages)} />
       <div ref={layer} className="pdf-text" />
     </div>
