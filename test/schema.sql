@@ -1217,13 +1217,16 @@ users.name text
 users.password_hash text
 users.created_at timestamp with time zone not null default now()
 users.is_service boolean not null default false
+users.language text
 users: users_email_key_key UNIQUE (email_key)
 users: users_email_key_length CHECK ((octet_length(email_key) <= 1024)) NOT VALID
+users: users_language_check CHECK ((octet_length(language) <= 16))
 users: users_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX users_email_key_key ON public.users USING btree (email_key)
 CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)
 CREATE TRIGGER users_rights_changed AFTER UPDATE OF email, name ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER users_rights_deleted AFTER DELETE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER users_rights_language AFTER UPDATE OF language ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER users_rights_truncated AFTER TRUNCATE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 webhook_deliveries.webhook_id uuid not null
 webhook_deliveries.id uuid not null
@@ -1282,8 +1285,10 @@ workspaces.scanned_uploads text[] not null default '{DROP_LINKS}'::text[]
 workspaces.brand_color text
 workspaces.brand_text text not null default ''::text
 workspaces.logo_version text
+workspaces.language text
 workspaces: workspaces_approvals_check CHECK ((approvals <@ '{DELETION,OVERWRITE}'::text[]))
 workspaces: workspaces_brand_color_check CHECK ((octet_length(brand_color) = 7))
+workspaces: workspaces_language_check CHECK ((octet_length(language) <= 16))
 workspaces: workspaces_logo_version_check CHECK ((octet_length(logo_version) <= 64))
 workspaces: workspaces_pkey PRIMARY KEY (id)
 workspaces: workspaces_registration_check CHECK ((registration = ANY (ARRAY['OPEN'::text, 'INVITE'::text, 'CLOSED'::text])))

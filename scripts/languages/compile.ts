@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
+import { type Message, type Part, parseMessage, placeholdersOf } from '../../src/lib/message-format.ts'
 import { readEnglish, type Source } from './extract.ts'
-import { type Message, type Part, parseMessage, placeholdersOf } from './message.ts'
 
 /** The texts of a language by their keys, such as `files.items`. */
 export type Translations = Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
+import { quoteText } from '../../src/lib/message-format.ts'
 import type { Source } from './extract.ts'
-import { quoteText } from './message.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the nodes of ESTree with TypeScript and JSX have no type here
 export type Node = any

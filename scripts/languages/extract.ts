@@ -2,8 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { parseAst } from 'vite'
+import { quoteText } from '../../src/lib/message-format.ts'
 import { EnglishFunction, type Node } from './english.ts'
-import { quoteText } from './message.ts'
 
 /** A text of the console. */
 export interface Source {

@@ -22,6 +22,8 @@ export interface Member extends Given {
   /** For a service account, an address at which nobody gets mail. */
   email: string
   name: string | null
+  /** The tag of the language that they have chosen; null for that of their browser. */
+  language: string | null
   /** The role and access of the member alone. */
   own: Given
   groups: readonly MemberGroup[]

@@ -3,6 +3,7 @@ import { type SqlBool, sql } from 'kysely'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import type { NoticeKind } from './schema.ts'
+import { languageOfWorkspace } from './workspaces.ts'
 
 export interface AccountNotice {
   userId: string
@@ -17,6 +18,8 @@ export interface WaitingNotice extends AccountNotice {
   id: string
   claimId: string
   recipient: string
+  /** The tag of the language of the person or, without one, of the workspace; null without either. */
+  language: string | null
   createdAt: Date
   /** Attempts that have failed. */
   attempts: number
@@ -46,7 +49,11 @@ export async function claimNotice(db: Database, claimId: string): Promise<Waitin
   const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
   const [claimed] = await claimRows(db, 'account_notices', { dueKeys, set })
   if (!claimed) return null
-  const user = await db.selectFrom('users').select('email').where('id', '=', claimed.user_id).executeTakeFirst()
+  const user = await db
+    .selectFrom('users')
+    .select(['email', sql<string | null>`coalesce(language, ${languageOfWorkspace})`.as('language')])
+    .where('id', '=', claimed.user_id)
+    .executeTakeFirst()
   // Messages are deleted with their user.
   if (!user) return null
   return {
@@ -54,6 +61,7 @@ export async function claimNotice(db: Database, claimId: string): Promise<Waitin
     claimId,
     userId: claimed.user_id,
     recipient: user.email,
+    language: user.language,
     kind: claimed.kind,
     name: claimed.name,
     address: claimed.address,

@@ -30,6 +30,7 @@ export const memberColumns = [
   'members.deactivated_at',
   'users.email',
   'users.name as user_name',
+  'users.language as user_language',
   'users.is_service',
   'users.created_at as user_created_at',
   groupsOfMember.as('member_groups'),
@@ -39,6 +40,7 @@ type MemberRow = Pick<Selectable<Schema['members']>, 'workspace_id' | 'user_id' 
   Pick<Selectable<Schema['users']>, 'email' | 'is_service'> & {
     member_access: Selectable<Schema['members']>['provider_access']
     user_name: string | null
+    user_language: string | null
     user_created_at: Date
     member_groups: StoredGroup[] | null
   }
@@ -54,6 +56,7 @@ export function toMember(row: MemberRow): Member {
     workspaceId: row.workspace_id,
     email: row.email,
     name: row.user_name,
+    language: row.user_language,
     isService: row.is_service,
     createdAt: row.user_created_at,
     deactivatedAt: row.deactivated_at,

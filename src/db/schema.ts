@@ -243,6 +243,8 @@ interface WorkspaceTable {
   brand_text: Generated<string>
   /** Changes with the logo; null without one. */
   logo_version: Generated<string | null>
+  /** The tag of the language for people who have chosen none. */
+  language: Generated<string | null>
   created_at: CreatedAt
 }
 
@@ -259,6 +261,8 @@ interface UserTable {
   /** Unique: see `emailKey`. */
   email_key: string
   name: string | null
+  /** The tag of the language that the person has chosen; null for that of the browser. */
+  language: Generated<string | null>
   /** argon2id in PHC string format. Null for an account without a password. */
   password_hash: string | null
   /** A program, which never signs in. */

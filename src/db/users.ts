@@ -59,9 +59,12 @@ export async function setPassword(db: Change, userId: string, passwordHash: stri
   await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
 }
 
-/** @param name null for none */
-export async function setUserName(db: Change, userId: string, name: string | null): Promise<void> {
-  await db.updateTable('users').set({ name }).where('id', '=', userId).execute()
+export async function updateUser(
+  db: Change,
+  userId: string,
+  changes: { name?: string | null; language?: string | null },
+): Promise<void> {
+  await db.updateTable('users').set(changes).where('id', '=', userId).execute()
 }
 
 /**

@@ -31,6 +31,8 @@ export interface Workspace {
   /** The owners who may sign in with a password while all others need single sign-on; null if everybody may. */
   passwordOwners: string[] | null
   branding: Branding
+  /** The tag of the language for people who have chosen none; null for English. */
+  language: string | null
   createdAt: Date
 }
 
@@ -56,6 +58,7 @@ export interface WorkspaceChanges {
   approvals?: ApprovalKind[]
   scannedUploads?: UploadSource[]
   passwordOwners?: string[] | null
+  language?: string | null
   brandColor?: string | null
   brandText?: string
   /** Null removes the logo. */
@@ -85,6 +88,9 @@ export async function updateWorkspace(
   const query = db.updateTable('workspaces').set(set).where('id', '=', id).returningAll()
   return toWorkspace(await query.executeTakeFirstOrThrow())
 }
+
+/** The language of the installation's only workspace, as a part of a query. */
+export const languageOfWorkspace = sql<string | null>`(select language from workspaces order by created_at limit 1)`
 
 /** Returns the logo of the installation's only workspace. */
 export async function findLogo(db: Database): Promise<Logo | null> {
@@ -155,6 +161,7 @@ function toWorkspace(row: Selectable<Schema['workspaces']>): Workspace {
     scannedUploads: row.scanned_uploads,
     passwordOwners: row.password_owners,
     branding: { color: row.brand_color, text: row.brand_text, logoVersion: row.logo_version },
+    language: row.language,
     createdAt: row.created_at,
   }
 }

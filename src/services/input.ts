@@ -1,6 +1,7 @@
 /** Text that people type, parsed once. */
 import { emailKey } from '../db/users.ts'
 import { AppError } from '../errors.ts'
+import { isLanguage, type Language, languages } from '../lib/languages.ts'
 
 /** Characters are UTF-16 code units. */
 const maxNameLength = 200
@@ -21,6 +22,13 @@ export function parseName(text: string, what: string): string {
     throw new AppError('INVALID_INPUT', `${what} has 1 to ${maxNameLength} characters and no control characters.`)
   }
   return name
+}
+
+/** The tag of a language; empty for none. @throws INVALID_INPUT */
+export function parseLanguage(tag: string): Language | null {
+  if (tag === '') return null
+  if (isLanguage(tag)) return tag
+  throw new AppError('INVALID_INPUT', `A language is one of ${languages.join(', ')}.`)
 }
 
 /** The email of a new account. @throws INVALID_INPUT */

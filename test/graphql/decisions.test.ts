@@ -67,6 +67,7 @@ function viewer(scope: Scope | null): Viewer {
     name: null,
     createdAt: new Date(),
     groups: [],
+    language: null,
     isService: false,
     deactivatedAt: null,
   }

@@ -36,6 +36,7 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
     name: null,
     createdAt: new Date(),
     groups: [],
+    language: null,
     isService: false,
     deactivatedAt: null,
   }

@@ -40,7 +40,7 @@ function allFields(): string[] {
 
 const access = 'providerAccess { all restrictions { basePath provider { id } } }'
 const group = `{ id name role memberCount ${access} }`
-const user = `{ id email name role effectiveRole isServiceAccount directory directoryName issuedGroupIds deactivatedAt createdAt ${access} groups ${group} }`
+const user = `{ id email name language role effectiveRole isServiceAccount directory directoryName issuedGroupIds deactivatedAt createdAt ${access} groups ${group} }`
 const key = `{ id name displayPrefix sshFingerprint scopes ${access} state createdAt expiresAt revokedAt lastUsedAt owner ${user} }`
 const provider = `{
   id name slug status statusReason config createdAt quota { used total } jobLimits { filesAtOnce bytesPerSecond } root { path } basePaths
@@ -185,7 +185,7 @@ t.test('every field of the schema works in typical use', async t => {
 
   t.same(
     await ask(
-      '{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly branding { color text logoUrl } } }',
+      '{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly branding { color text logoUrl } language } }',
     ),
     {
       installation: {
@@ -196,6 +196,7 @@ t.test('every field of the schema works in typical use', async t => {
         singleSignOn: [],
         singleSignOnOnly: false,
         branding: { color: null, text: '', logoUrl: null },
+        language: null,
       },
     },
   )
@@ -239,17 +240,18 @@ t.test('every field of the schema works in typical use', async t => {
   )
   const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   const { updateWorkspace } = await ask(
-    `mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: null, brandColor: "#2F55D4", brandText: "We share", logo: "${pixel}" }) { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } createdAt } }`,
+    `mutation { updateWorkspace(input: { name: "Team", registration: INVITE, secondFactorRoles: [], singleSignOnOnly: false, passwordOwners: null, brandColor: "#2F55D4", brandText: "We share", language: "pt", logo: "${pixel}" }) { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } language createdAt } }`,
   )
   t.same(
     await ask(
-      '{ workspace { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } createdAt } }',
+      '{ workspace { id name registration secondFactorRoles passwordOwners approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } language createdAt } }',
     ),
     {
       workspace: updateWorkspace,
     },
   )
 
+  t.equal(updateWorkspace.language, 'pt')
   t.match(updateWorkspace.branding, { color: '#2f55d4', text: 'We share' })
   const logo = await fetch(updateWorkspace.branding.logoUrl)
   t.equal(Buffer.from(await logo.arrayBuffer()).toString('base64'), pixel)
@@ -260,6 +262,8 @@ t.test('every field of the schema works in typical use', async t => {
   })
   for (const [field, value] of [
     ['brandColor', 'red'],
+    ['language', 'tlh'],
+    ['language', 'DE'],
     ['brandText', 'two\nlines'],
     ['brandText', 'two\u2028lines'],
     ['brandText', 'invoice\u202efdp.exe'],
@@ -942,8 +946,10 @@ t.test('every field of the schema works in typical use', async t => {
   const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
   const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent factors current } }')
   t.match(sessions[0], { address: '127.0.0.1', userAgent: 'node' })
-  const updateProfile = 'mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { name } }'
-  t.same(await ask(updateProfile, { input: { name: 'Olga P.' } }), { updateProfile: { name: 'Olga P.' } })
+  const updateProfile = 'mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { name language } }'
+  t.same(await ask(updateProfile, { input: { name: 'Olga P.', language: 'pt' } }), {
+    updateProfile: { name: 'Olga P.', language: 'pt' },
+  })
   t.same(
     sessions.map((session: { current: boolean }) => session.current),
     [false, true],

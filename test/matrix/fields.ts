@@ -187,7 +187,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: () => ({ input: { currentPassword: password, newPassword: 'short' } }),
     bounces: true,
   },
-  'Mutation.updateProfile': { needs: session, args: () => ({ input: { name: null } }) },
+  'Mutation.updateProfile': { needs: session, args: () => ({ input: { name: null, language: null } }) },
   'Mutation.linkIdentity': { needs: session, bounces: true, args: ({ n }) => ({ ticket: `unknown ${n}` }) },
   'Mutation.createLinkInvite': {
     needs: { ...workspaceAdmin, who: 'session' },
@@ -620,7 +620,7 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: workspaceAdmin,
     args: () => {
       const none = { singleSignOnOnly: null, passwordOwners: null, scannedUploads: null, logo: null }
-      const branding = { brandColor: '#2f55d4', brandText: 'Matrix' }
+      const branding = { brandColor: '#2f55d4', brandText: 'Matrix', language: 'de' }
       return {
         input: { name: 'Stowage', registration: 'OPEN', secondFactorRoles: [], approvals: [], ...branding, ...none },
       }
@@ -646,6 +646,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     singleSignOn: own,
     singleSignOnOnly: own,
     branding: own,
+    language: own,
   },
   SingleSignOnIssuer: { id: own, name: own, url: own },
   Issuer: {
@@ -872,6 +873,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     id: own,
     email: own,
     name: own,
+    language: own,
     role: own,
     providerAccess: own,
     groups: own,
@@ -911,6 +913,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     passwordOwners: own,
     sendsEmail: own,
     branding: own,
+    language: own,
     createdAt: own,
   },
   Branding: { color: own, text: own, logoUrl: own },

@@ -164,7 +164,7 @@ t.test('email about shares', async t => {
     const [added] = await messages(1)
     t.match(added, {
       headers: { subject: 'An authenticator app was added to your account', 'reply-to': undefined },
-      text: /ann\.notice@example\.org at https:\/\/files\.example\.org, .*GMT, from 127\.0\.0\.1\n/,
+      text: /ann\.notice@example\.org at https:\/\/files\.example\.org, .*UTC, from 127\.0\.0\.1\n/,
     })
     const change = 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token } }'
     const passwords = { currentPassword: password, newPassword: 'another password of ann' }

@@ -14,6 +14,7 @@ const member = {
   access: allProviders,
   own: { role: 'OWNER', access: allProviders },
   groups: [],
+  language: null,
   isService: false,
   deactivatedAt: null,
   createdAt: new Date(),

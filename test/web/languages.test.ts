@@ -5,14 +5,18 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { compileTranslations, readTranslations } from '../../scripts/languages/compile.ts'
 import { readEnglish } from '../../scripts/languages/extract.ts'
-import { parseMessage, placeholdersOf } from '../../scripts/languages/message.ts'
+import { languages as mailLanguages } from '../../src/lib/languages.ts'
+import { type Message, parseMessage, placeholdersOf } from '../../src/lib/message-format.ts'
+import { mailTexts } from '../../src/services/mail/texts.ts'
 import { type Language, languages, matchLanguage } from '../../web/src/texts/languages.ts'
 import { inTurn } from '../support/extent.ts'
+import { visit } from './browser.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
 t.setTimeout(300_000)
 
-const web = join(import.meta.dirname, '../../web')
+const root = join(import.meta.dirname, '../..')
+const web = join(root, 'web')
 const english = await readEnglish(join(web, 'src/texts'))
 const tags = (Object.keys(languages) as Language[]).filter(tag => tag !== 'en')
 
@@ -32,32 +36,94 @@ t.test('each language has each text once, with the placeholders of the English o
       [],
       `${tag}: each text is used`,
     )
-    const wrong = Object.entries(texts).flatMap(([key, text]) => problemsOf(tag, key, text))
+    const wrong = Object.entries(texts).flatMap(([key, text]) =>
+      problemsOf(tag, english.get(key)?.message ?? text, text).map(problem => `${key}: ${problem}`),
+    )
     t.same(wrong, [], `${tag}: the placeholders are those of the English text`)
   }
 })
 
-/** The placeholders that a translation invents or drops, and the plural forms that it lacks. */
-function problemsOf(tag: string, key: string, text: string): string[] {
-  const source = english.get(key)
-  if (!source) return []
+/** The placeholders that a translation invents or drops, and the plural forms that it invents or lacks. */
+function problemsOf(tag: string, source: string, text: string): string[] {
   const message = parseMessage(text)
-  const expected = placeholdersOf(parseMessage(source.message))
+  const expected = placeholdersOf(parseMessage(source))
   const found = placeholdersOf(message)
-  const rules = new Intl.PluralRules(tag).resolvedOptions().pluralCategories
-  const plurals = (parts: typeof message): string[] =>
-    parts.flatMap(part => {
-      if (part.kind !== 'choice') return []
-      const keys = [...part.options.keys()].filter(option => !option.startsWith('='))
-      const invented =
-        part.type === 'plural' ? keys.filter(option => !rules.includes(option as Intl.LDMLPluralRule)) : []
-      return [...invented.map(option => `the plural form ${option}`), ...[...part.options.values()].flatMap(plurals)]
-    })
-  // The count of a plural that has only one form can be left out: "1 more item".
   const dropped = [...expected].filter(name => !found.has(name))
   const invented = [...found].filter(name => !expected.has(name))
-  return [...dropped, ...invented, ...plurals(message)].map(what => `${key}: ${what}`)
+  return [...dropped, ...invented, ...pluralProblems(tag, message)]
 }
+
+/** A form is needed if whole numbers have it, unless they are all exact ones, such as `=0`. */
+function pluralProblems(tag: string, message: Message): string[] {
+  const rules = new Intl.PluralRules(tag)
+  const numbers = Map.groupBy(Array(301).keys(), count => rules.select(count))
+  const isExact = (keys: string[], counts: number[]) => counts.every(count => keys.includes(`=${count}`))
+  const problems = (parts: Message): string[] =>
+    parts.flatMap(part => {
+      if (part.kind === 'tag') return problems(part.content)
+      if (part.kind !== 'choice') return []
+      const inner = [...part.options.values()].flatMap(problems)
+      if (part.type !== 'plural') return inner
+      const keys = [...part.options.keys()]
+      const named = keys.filter(key => !key.startsWith('='))
+      const invented = named.filter(key => !rules.resolvedOptions().pluralCategories.some(form => form === key))
+      const lacking = [...numbers].flatMap(([form, counts]) =>
+        // A count of zero reads well in the general form of the languages that have one of its own.
+        keys.includes(form) || form === 'zero' || isExact(keys, counts) ? [] : [form],
+      )
+      return [
+        ...invented.map(form => `the plural form ${form} does not exist`),
+        ...lacking.map(form => `the plural form ${form} is missing`),
+        ...inner,
+      ]
+    })
+  return problems(message)
+}
+
+t.test('a plural form that whole numbers need is not left out', async t => {
+  const forms = (tag: string, text: string) => pluralProblems(tag, parseMessage(text))
+  t.same(forms('pl', '{n, plural, one {# plik} few {# pliki} other {# pliku}}'), ['the plural form many is missing'])
+  t.same(forms('he', '{n, plural, =1 {קובץ} =2 {שניים} other {#}}'), [], 'exact numbers are forms, too')
+  t.same(forms('fr', '{n, plural, =1 {a} other {b}}'), ['the plural form one is missing'], 'as for zero')
+  t.same(forms('ja', '{n, plural, one {a} other {b}}'), ['the plural form one does not exist'])
+  t.same(forms('ar', '{n, plural, one {a} two {b} few {c} many {d} other {e}}'), [])
+})
+
+t.test('each email has its texts in each language', async t => {
+  const folder = join(root, 'src/services/mail')
+  const read = async (tag: string): Promise<Record<string, string>> =>
+    JSON.parse(await readFile(join(folder, 'languages', `${tag}.json`), 'utf8'))
+  const files = await readdir(join(folder, 'languages'))
+  t.same(files.toSorted(), mailLanguages.map(tag => `${tag}.json`).toSorted())
+  const source = await read('en')
+  const code = (await Promise.all(['index.ts', 'notices.ts'].map(file => readFile(join(folder, file), 'utf8')))).join()
+  const isUsed = (key: string) =>
+    code.includes(`'${key}'`) || (/^notice\.[A-Z_]+$/.test(key) && code.includes('`notice.${'))
+  t.same(
+    Object.keys(source).filter(key => !isUsed(key)),
+    [],
+    'each text is used',
+  )
+  for (const tag of mailLanguages) {
+    const texts = await read(tag)
+    t.same(Object.keys(texts).toSorted(), Object.keys(source).toSorted(), `${tag}: no text is missing or unknown`)
+    const wrong = Object.entries(texts).flatMap(([key, text]) =>
+      problemsOf(tag, source[key] ?? '', text).map(problem => `${key}: ${problem}`),
+    )
+    t.same(wrong, [], `${tag}: the placeholders are those of the English text`)
+    const { text, time, size } = await mailTexts(tag)
+    const arrived = text('arrivals.text', { count: 3, what: text('quoted', { name: '/a' }), size: size(1500) })
+    t.match(arrived, '/a')
+    t.notMatch(`${arrived}${time(new Date(0))}`, /[{}]|undefined/)
+  }
+  const { text, time, size } = await mailTexts('de')
+  t.equal(text('arrivals.subject', { count: 1, what: '„x“' }), '1 Datei ist in „x“ angekommen')
+  t.match(time(new Date('2026-11-27T08:05:00Z')), /27\. November 2026.*08:05 UTC/)
+  t.equal(size(1500), '1,5 kB')
+  t.equal((await mailTexts('tlh')).language, 'en', 'a language of a later version is English')
+  t.equal((await mailTexts('ar')).text('quoted', { name: '/a' }), '«\u2068/a\u2069»')
+  for (const tag of tags) t.ok(mailLanguages.includes(tag), `people can choose ${tag} for their account`)
+})
 
 t.test('texts compile into functions that take the arguments of the English ones', async t => {
   const source = (message: string, parameters: string[] | null, names: string[]) => ({
@@ -94,7 +160,15 @@ t.test('texts compile into functions that take the arguments of the English ones
 })
 
 t.test('values in texts from right to left keep the direction of their own letters', async t => {
-  const source = { message: '{a} {n}', parameters: ['a', 'n'], placeholders: new Map([['a', 'a'], ['n', 'n']]), isOptional: false }
+  const source = {
+    message: '{a} {n}',
+    parameters: ['a', 'n'],
+    placeholders: new Map([
+      ['a', 'a'],
+      ['n', 'n'],
+    ]),
+    isOptional: false,
+  }
   const make = async (text: string, isRich: boolean) => {
     const code = compileTranslations(new Map([['x.y', { ...source, isRich }]]), { 'x.y': text }, true)
     const { default: compiled } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
@@ -122,7 +196,12 @@ t.test('styles name the begin and the end of a line, so that a page can be read 
   for (const line of ['  left: 0;', '  margin-left: 1rem;', 'p { text-align: right; }', '  inset: 0 auto 0 1rem;']) {
     t.ok(isPhysical(line), line)
   }
-  for (const line of ['  inset: auto 0 0;', '  padding: 1px 2px 3px 2px;', '  inset-inline-start: 0;', '  --left: 1;']) {
+  for (const line of [
+    '  inset: auto 0 0;',
+    '  padding: 1px 2px 3px 2px;',
+    '  inset-inline-start: 0;',
+    '  --left: 1;',
+  ]) {
     t.notOk(isPhysical(line), line)
   }
   const source = join(web, 'src')
@@ -133,7 +212,9 @@ t.test('styles name the begin and the end of a line, so that a page can be read 
       if (!name.endsWith('.css')) return physicalInCode.test(text) && name !== 'files/entry-menu.tsx' ? [name] : []
       const lines = text.split('\n')
       const isExplained = (index: number) => lines[index - 1]?.includes('/* physical:') ?? false
-      return lines.flatMap((line, index) => (isPhysical(line) && !isExplained(index) ? [`${name}: ${line.trim()}`] : []))
+      return lines.flatMap((line, index) =>
+        isPhysical(line) && !isExplained(index) ? [`${name}: ${line.trim()}`] : [],
+      )
     }),
   )
   t.same(found.flat(), [])
@@ -159,7 +240,8 @@ t.test('nothing of a language is in the code for all', async t => {
 
 const files = await startFiles(t)
 if (files) {
-  const { open, store } = files
+  const { app, browser, open, owner, store } = files
+  const { token } = owner
   const declared = (page: Page) => page.evaluate(() => [document.documentElement.lang, document.documentElement.dir])
 
   t.test('people read the language of their browser, or another one that they choose', async t => {
@@ -190,5 +272,36 @@ if (files) {
     await Promise.all([page.waitForEvent('load'), page.getByRole('option', { name: 'English', exact: true }).click()])
     await button(page, 'Account').waitFor()
     t.same(await declared(page), ['en', 'ltr'])
+
+    const other = await open(t, { locale: 'fr-FR' })
+    await other.goto(address)
+    await button(other, 'Account').waitFor()
+    t.same(await declared(other), ['en', 'ltr'], 'the choice holds on the next device')
+    await app.ask('mutation { updateProfile(input: { language: null }) { id } }', {}, token)
+    await other.reload()
+    await button(other, 'Compte').waitFor()
+    t.same(await declared(other), ['fr', 'ltr'], 'without it, the browser decides')
   })
+
+  t.test(
+    'visitors read the language of their browser or, if the console does not have it, of the workspace',
+    async t => {
+      const set = (language: string) =>
+        app.ask(
+          'mutation ($language: String) { updateWorkspace(input: { language: $language }) { id } }',
+          { language },
+          token,
+        )
+      await set('de')
+      const page = await visit(browser, app, { locale: 'eo' })
+      await page.goto('/sign-in')
+      await page.getByRole('button', { name: 'Anmelden', exact: true }).waitFor()
+      t.same(await declared(page), ['de', 'ltr'])
+      const french = await visit(browser, app, { locale: 'fr-FR' })
+      await french.goto('/sign-in')
+      await french.getByRole('button', { name: 'Se connecter', exact: true }).waitFor()
+      await set('')
+      await Promise.all([page, french].map(each => each.context().close()))
+    },
+  )
 }

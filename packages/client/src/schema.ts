@@ -1143,6 +1143,8 @@ export interface Installation {
   hasDirectory: boolean
   /** False until the first person registers. That person owns the workspace. */
   hasOwner: boolean
+  /** The tag of the language of pages for browsers that ask for none that the console has, or null for English. */
+  language: string | null
   /** Whether the first person to register needs the code that the operator has set. */
   needsSetupCode: boolean
   /** Who can register. */
@@ -2443,8 +2445,10 @@ export interface UpdateMemberInput {
   userId: string
 }
 
-/** Changes to your own account. */
+/** Changes to your own account. Omitted fields do not change; at least one is required. */
 export interface UpdateProfileInput {
+  /** The tag of the language of the console and of emails: ar, cs, de, en, es, fr, he, hi, it, ja, ko, nl, pl, pt, tr, uk, zh-Hans, zh-Hant; null for that of the browser and the workspace. */
+  language?: string | null
   /** The new display name; null for none. */
   name?: string | null
 }
@@ -2539,6 +2543,8 @@ export interface UpdateWorkspaceInput {
   brandColor?: string | null
   /** A line of text on the public pages, of at most 200 characters; may be empty. */
   brandText?: string | null
+  /** The tag of the language of emails to people who have chosen none, and of pages for browsers that ask for none of ar, cs, de, en, es, fr, he, hi, it, ja, ko, nl, pl, pt, tr, uk, zh-Hans, zh-Hant. An empty text is English. */
+  language?: string | null
   /** The logo on the public pages: a PNG, JPEG or WebP file of at most 100 KiB, in base64. An empty text removes it. */
   logo?: string | null
   /** The new name, with 1 to 200 characters. */
@@ -2611,6 +2617,8 @@ export interface User {
   isServiceAccount: boolean
   /** The IDs of the groups that an issuer or a directory has named, and alone ends. Only for those who administer the whole workspace. */
   issuedGroupIds: readonly (string)[]
+  /** The tag of the language that you have chosen; null for that of the browser, and for other members. */
+  language: string | null
   /** The display name. */
   name: string | null
   /** The providers on which the role can be used, without what groups add. */
@@ -2801,6 +2809,8 @@ export interface Workspace {
   hasScanner: boolean
   /** The permanent ID of the workspace. */
   id: string
+  /** The tag of the language for people who have chosen none, or null for English. */
+  language: string | null
   /** The display name. */
   name: string
   /** The user IDs of the owners who may sign in with a password or a passkey while all others need single sign-on; null if everybody may, and for those who do not administer the whole workspace. */

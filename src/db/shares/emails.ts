@@ -2,6 +2,8 @@
 import { type SqlBool, sql } from 'kysely'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
 import type { Change, Database } from '../client.ts'
+import { emailKey } from '../users.ts'
+import { languageOfWorkspace } from '../workspaces.ts'
 import { type ShareRecord, shareColumns, toShare } from './shares.ts'
 
 /** Seconds after which another server sends the message. Longer than all timeouts of an attempt. */
@@ -20,6 +22,8 @@ export interface ShareEmail {
   share: ShareRecord
   creator: { email: string; name: string | null; isService: boolean }
   providerName: string
+  /** The tag of the language of the reader or, without one, of the workspace; null without either. */
+  language: string | null
 }
 
 export async function insertInvitations(
@@ -43,12 +47,19 @@ export async function claimEmail(db: Database, claimId: string): Promise<ShareEm
   const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
   const [claimed] = await claimRows(db, 'share_emails', { dueKeys, set })
   if (!claimed) return null
+  // A link can go to somebody without an account.
+  const recipientKey = claimed.recipient === null ? null : emailKey(claimed.recipient)
+  const ofReader =
+    recipientKey === null
+      ? sql`users.language`
+      : sql`(select reader.language from users reader where reader.email_key = ${recipientKey})`
   const row = await db
     .selectFrom('shares')
     .innerJoin('users', 'users.id', 'shares.user_id')
     .innerJoin('providers', 'providers.id', 'shares.provider_id')
     .select(shareColumns)
     .select(['users.email', 'users.name', 'users.is_service', 'providers.name as provider_name'])
+    .select(sql<string | null>`coalesce(${ofReader}, ${languageOfWorkspace})`.as('language'))
     .where('shares.id', '=', claimed.share_id)
     .executeTakeFirst()
   // Messages are deleted with their share.
@@ -66,6 +77,7 @@ export async function claimEmail(db: Database, claimId: string): Promise<ShareEm
     share,
     creator,
     providerName: row.provider_name,
+    language: row.language,
   }
 }
 

@@ -9,6 +9,7 @@ import type { Database } from '../../db/client.ts'
 import { claimEmail, isAnyEmailDue, type ShareEmail, settleEmail } from '../../db/shares/emails.ts'
 import { type OutboxFailure, startOutbox } from './outbox.ts'
 import { body, oneLine } from './text.ts'
+import { type MailTexts, mailTexts } from './texts.ts'
 import type { SendMail } from './transport.ts'
 
 interface MailSenderContext {
@@ -32,9 +33,11 @@ export function startMailSender(context: MailSenderContext): () => Promise<void>
   return startOutbox<ShareEmail>({
     isAnyDue: () => isAnyEmailDue(db),
     claim: () => claimEmail(db, randomUUID()),
-    messageOf(email) {
-      const message = messageOf(context, email)
-      return message && { id: email.id, to: email.recipient ?? email.creator.email, ...message }
+    async messageOf(email) {
+      const texts = await mailTexts(email.language)
+      const message = messageOf(context, email, texts)
+      const to = email.recipient ?? email.creator.email
+      return message && { id: email.id, to, language: texts.language, ...message }
     },
     settle: (email, retrySeconds) => settleEmail(db, email, retrySeconds),
     send,
@@ -44,32 +47,31 @@ export function startMailSender(context: MailSenderContext): () => Promise<void>
 }
 
 /** Returns null for an invitation to a link that has ended meanwhile, and for a message to a program. */
-function messageOf({ secrets, publicUrl }: MailSenderContext, email: ShareEmail) {
+function messageOf({ secrets, publicUrl }: MailSenderContext, email: ShareEmail, texts: MailTexts) {
   const { recipient, share } = email
-  if (recipient === null) return email.creator.isService ? null : arrivals(email, publicUrl)
+  if (recipient === null) return email.creator.isService ? null : arrivals(email, publicUrl, texts)
   if (share.revokedAt !== null || (share.expiresAt !== null && share.expiresAt <= new Date())) return null
-  return invitation(email, `${publicUrl}/s/${secrets.open('share', share.id, share.token)}`)
+  return invitation(email, `${publicUrl}/s/${secrets.open('share', share.id, share.token)}`, texts)
 }
 
 /** The invitation to use a link. */
 function invitation(
   { share, creator, providerName }: ShareEmail,
   url: string,
+  { text, time }: MailTexts,
 ): { subject: string; text: string; replyTo: string | null } {
   const { kind, note, expiresAt, passwordHash } = share
   const who = oneLine(creator.name ?? creator.email)
-  const what = sharedName(share.paths, providerName)
+  const what = sharedName(share.paths, providerName, text)
   const parts = [
-    kind === 'VIEW' ? `${who} shares ${what} with you:` : `${who} asks you to send files to ${what}:`,
+    text(kind === 'VIEW' ? 'invitation.files' : 'invitation.send', { who, what }),
     url,
-    ...(note === '' ? [] : [`${who} writes:`, quoted(note)]),
-    ...(passwordHash === null ? [] : [`The link needs a password. Ask ${who} for it.`]),
-    ...(expiresAt === null ? [] : [`The link works until ${expiresAt.toUTCString()}.`]),
-    share.recipients === null
-      ? 'Anyone who has the link can use it. You do not need an account.'
-      : 'Sign in with your account to open it. The link is of no use to others.',
+    ...(note === '' ? [] : [text('invitation.note', { who }), quoted(note)]),
+    ...(passwordHash === null ? [] : [text('invitation.password', { who })]),
+    ...(expiresAt === null ? [] : [text('invitation.until', { time: time(expiresAt) })]),
+    text(share.recipients === null ? 'invitation.anyone' : 'invitation.members'),
   ]
-  const subject = kind === 'VIEW' ? `${who} shares ${what} with you` : `${who} asks you for files`
+  const subject = text(kind === 'VIEW' ? 'invitation.subject' : 'invitation.request', { who, what })
   return { subject, text: body(parts), replyTo: creator.isService ? null : creator.email }
 }
 
@@ -77,38 +79,30 @@ function invitation(
 function arrivals(
   { share, files, bytes, providerName }: ShareEmail,
   publicUrl: string,
+  { text, size }: MailTexts,
 ): { subject: string; text: string; replyTo: null } {
-  const what = sharedName(share.paths, providerName)
-  const count = files === 1 ? '1 file' : `${files} files`
-  const arrived = `${count} arrived in ${what}`
+  const what = sharedName(share.paths, providerName, text)
   const [folder = root] = share.paths
   const address = `${publicUrl}/files/${share.providerId}${formatPath(folder).split('/').map(encodeURIComponent).join('/')}`
   return {
-    subject: arrived,
+    subject: text('arrivals.subject', { count: files, what }),
     text: body([
-      `${arrived} through your share link (${size(bytes)}).`,
+      text('arrivals.text', { count: files, what, size: size(bytes) }),
       `${oneLine(providerName)}: ${oneLine(formatPath(folder))}`,
-      `See the files: ${address}`,
-      `Change or revoke the link, or end these messages: ${publicUrl}/settings/shares`,
+      text('arrivals.see', { url: address }),
+      text('arrivals.change', { url: `${publicUrl}/settings/shares` }),
     ]),
     replyTo: null,
   }
 }
 
-function sharedName(paths: ShareEmail['share']['paths'], providerName: string): string {
+function sharedName(paths: ShareEmail['share']['paths'], providerName: string, text: MailTexts['text']): string {
   const [first, ...others] = paths
-  if (first === undefined || others.length > 0) return `${paths.length} items`
-  return `\u201c${oneLine(nameOf(first) || providerName)}\u201d`
+  if (first === undefined || others.length > 0) return text('items', { count: paths.length })
+  return text('quoted', { name: oneLine(nameOf(first) || providerName) })
 }
 
 function quoted(text: string): string {
   const lines = text.split(/\r\n|[\r\n]/)
   return lines.map(line => `> ${line}`).join('\n')
-}
-
-/** Decimal, as the console shows sizes. */
-function size(bytes: number): string {
-  const units = ['bytes', 'KB', 'MB', 'GB', 'TB']
-  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
-  return `${Number((bytes / 1000 ** power).toFixed(1))} ${units[power]}`
 }

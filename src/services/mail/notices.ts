@@ -12,6 +12,7 @@ import type { NoticeKind } from '../../db/schema.ts'
 import { maxAddress } from '../audit/event.ts'
 import { type OutboxFailure, startOutbox } from './outbox.ts'
 import { body, oneLine } from './text.ts'
+import { mailTexts } from './texts.ts'
 import type { SendMail } from './transport.ts'
 
 /** Adds a message to a change of an account. */
@@ -40,7 +41,12 @@ export function startNoticeSender(context: {
   return startOutbox<WaitingNotice>({
     isAnyDue: () => isAnyNoticeDue(db),
     claim: () => claimNotice(db, randomUUID()),
-    messageOf: notice => ({ id: notice.id, to: notice.recipient, replyTo: null, ...messageOf(notice, publicUrl) }),
+    messageOf: async notice => ({
+      id: notice.id,
+      to: notice.recipient,
+      replyTo: null,
+      ...(await messageOf(notice, publicUrl)),
+    }),
     settle: (notice, retrySeconds) => settleNotice(db, notice, retrySeconds),
     send,
     onError,
@@ -48,28 +54,20 @@ export function startNoticeSender(context: {
   })
 }
 
-const changes: Record<NoticeKind, string> = {
-  TOTP_ADDED: 'An authenticator app was added to your account',
-  TOTP_REMOVED: 'The authenticator app of your account was removed',
-  PASSKEY_ADDED: 'A passkey was added to your account',
-  PASSKEY_REMOVED: 'A passkey of your account was removed',
-  FACTORS_RESET: 'All second factors of your account were removed by an administrator',
-  PASSWORD_CHANGED: 'The password of your account was changed',
-  PASSWORD_RESET: 'The password of your account was set with a link from an administrator',
-  IDENTITY_LINKED: 'An account at an issuer was linked with your account',
-  IDENTITY_UNLINKED: 'The link of your account with an account at an issuer was removed',
-}
-
-function messageOf(notice: WaitingNotice, publicUrl: string): { subject: string; text: string } {
-  const { kind, name, address, createdAt, recipient } = notice
-  const what = name === null ? changes[kind] : `${changes[kind]}: \u201c${oneLine(name)}\u201d`
-  const from = address === '' ? 'on the server' : `from ${oneLine(address)}`
+async function messageOf(notice: WaitingNotice, publicUrl: string) {
+  const { kind, name, address, createdAt, recipient, language } = notice
+  const { text, time, language: used } = await mailTexts(language)
+  const change = text(`notice.${kind}`)
+  const account = { account: oneLine(recipient), url: publicUrl, time: time(createdAt) }
   return {
-    subject: changes[kind],
+    language: used,
+    subject: change,
     text: body([
-      `${what}.`,
-      `${oneLine(recipient)} at ${publicUrl}, ${createdAt.toUTCString()}, ${from}`,
-      `If it was you, there is nothing to do. If not, tell an administrator at once, and look at your passkeys, codes and sessions: ${publicUrl}/settings/profile`,
+      name === null ? text('notice.plain', { change }) : text('notice.named', { change, name: oneLine(name) }),
+      address === ''
+        ? text('notice.onServer', account)
+        : text('notice.from', { ...account, address: oneLine(address) }),
+      text('notice.advice', { url: `${publicUrl}/settings/profile` }),
     ]),
   }
 }

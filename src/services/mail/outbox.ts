@@ -20,7 +20,7 @@ interface Outbox<Waiting> {
   isAnyDue: () => Promise<boolean>
   claim: () => Promise<Waiting | null>
   /** Returns null for a message that nobody should get any more. */
-  messageOf: (waiting: Waiting) => OutgoingMail | null
+  messageOf: (waiting: Waiting) => Promise<OutgoingMail | null>
   /** Ends a claim: the message is attempted again after a time or, for null, removed. */
   settle: (waiting: Waiting, retrySeconds: number | null) => Promise<void>
   send: SendMail
@@ -35,7 +35,7 @@ export function startOutbox<Waiting extends { attempts: number }>(outbox: Outbox
 
   async function attempt(waiting: Waiting): Promise<void> {
     try {
-      const message = messageOf(waiting)
+      const message = await messageOf(waiting)
       if (message) await send(message, cut.signal)
     } catch (error) {
       const { isRefused, ...fault } = faultOf(error)

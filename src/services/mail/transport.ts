@@ -17,6 +17,8 @@ export interface OutgoingMail {
   /** One line. */
   subject: string
   text: string
+  /** The tag of the language of the text. */
+  language: string
 }
 
 /** The signal interrupts the attempt. */
@@ -31,7 +33,7 @@ const attemptTimeout = 120_000
 export function createMailTransport({ smtpUrl, from }: MailSettings): SendMail {
   let transport: Promise<Transporter> | undefined
   const domain = from.slice(from.lastIndexOf('@') + 1)
-  return async ({ id, to, replyTo, subject, text }, signal) => {
+  return async ({ id, to, replyTo, subject, text, language }, signal) => {
     using deadline = startDeadline(attemptTimeout, () => new Error('The mail server is too slow.'), signal)
     transport ??= load(smtpUrl)
     await (await transport).sendMail({
@@ -42,7 +44,7 @@ export function createMailTransport({ smtpUrl, from }: MailSettings): SendMail {
       ...(replyTo !== null && { replyTo: { name: '', address: replyTo } }),
       subject,
       text,
-      headers: { 'Auto-Submitted': 'auto-generated' },
+      headers: { 'Auto-Submitted': 'auto-generated', 'Content-Language': language },
       signal: deadline.signal,
       disableFileAccess: true,
       disableUrlAccess: true,

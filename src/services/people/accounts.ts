@@ -18,11 +18,11 @@ import {
   revokeSessionOf,
   type SignInProof,
 } from '../../db/sessions.ts'
-import { findPassword, findPasswordByEmail, replacePassword, setUserName, type UserPassword } from '../../db/users.ts'
+import { findPassword, findPasswordByEmail, replacePassword, type UserPassword, updateUser } from '../../db/users.ts'
 import { AppError } from '../../errors.ts'
 import { cut, maxAddress } from '../audit/event.ts'
 import type { Audit, Recording } from '../audit/index.ts'
-import { parseKnownEmail, parseName } from '../input.ts'
+import { parseKnownEmail, parseLanguage, parseName } from '../input.ts'
 import type { SignIns } from '../limits/sign-ins.ts'
 import type { Notify } from '../mail/notices.ts'
 import { requirePasswordAllowed } from './password-policy.ts'
@@ -184,14 +184,32 @@ export function createAccounts(options: {
       })
     },
 
-    /** Changes the viewer's own name; null or an empty one removes it. @throws SESSION_REQUIRED, INVALID_INPUT */
-    updateProfile(viewer: Viewer | null, input: { name?: string | null | undefined }): Promise<Member> {
+    /**
+     * Changes the viewer's own name and language. Null or an empty text removes one of them, and without it, it stays.
+     * @throws SESSION_REQUIRED, INVALID_INPUT
+     */
+    updateProfile(
+      viewer: Viewer | null,
+      input: { name?: string | null | undefined; language?: string | null | undefined },
+    ): Promise<Member> {
       return audit.recorded(viewer, 'PROFILE_UPDATE', {}, async recording => {
         const { member } = requireSession(viewer)
-        const name = input.name ? parseName(input.name, 'A name') : null
-        recording.add({ subject: { kind: 'MEMBER', id: member.userId }, details: { before: member.name, after: name } })
+        const changes = {
+          ...(input.name !== undefined && { name: input.name ? parseName(input.name, 'A name') : null }),
+          ...(input.language !== undefined && { language: parseLanguage(input.language ?? '') }),
+        }
+        if (Object.keys(changes).length === 0) {
+          throw new AppError('INVALID_INPUT', 'Give a name or a language to change.')
+        }
+        recording.add({
+          subject: { kind: 'MEMBER', id: member.userId },
+          details: {
+            ...(changes.name !== undefined && { before: member.name, after: changes.name }),
+            ...(changes.language !== undefined && { language: changes.language }),
+          },
+        })
         return recording.commit(async trx => {
-          await setUserName(trx, member.userId, name)
+          await updateUser(trx, member.userId, changes)
           return (await findMember(trx, member.workspaceId, member.userId)) ?? member
         })
       })

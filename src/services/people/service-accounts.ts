@@ -5,7 +5,7 @@ import { requireMayAssign, requireRecent, requireWorkspaceAdmin } from '../../au
 import type { Role } from '../../auth/scopes.ts'
 import type { Member, Viewer } from '../../auth/viewer.ts'
 import { countServiceAccounts, findMember, hasServiceAccount, insertMember } from '../../db/members.ts'
-import { insertUser, setUserName } from '../../db/users.ts'
+import { insertUser, updateUser } from '../../db/users.ts'
 import { lockWorkspace } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
@@ -72,7 +72,7 @@ export function createServiceAccounts({ audit }: { audit: Audit }) {
           requireMayAssign(admin, target)
           if (name === target.name) return target
           if (await hasServiceAccount(trx, workspaceId, name)) throw nameTaken()
-          await setUserName(trx, userId, name)
+          await updateUser(trx, userId, { name })
           return { ...target, name }
         })
       })

@@ -21,7 +21,7 @@ import {
 } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit/index.ts'
-import { parseName } from '../input.ts'
+import { parseLanguage, parseName } from '../input.ts'
 import { type BrandingInput, parseBranding } from './branding.ts'
 import type { IssuerRegistry } from './issuer-registry.ts'
 import { enforcePasswordOwners, parsePasswordOwners } from './password-policy.ts'
@@ -34,6 +34,8 @@ export interface Installation {
   /** Whether passwords are for some owners only. */
   singleSignOnOnly: boolean
   branding: Branding
+  /** The tag of the language for people whose browser asks for none that the console has; null for English. */
+  language: string | null
 }
 
 export function createWorkspaces(options: {
@@ -53,6 +55,7 @@ export function createWorkspaces(options: {
         registration: workspace?.registration ?? 'OPEN',
         singleSignOnOnly: workspace !== null && workspace.passwordOwners !== null,
         branding: workspace?.branding ?? { color: null, text: '', logoVersion: null },
+        language: workspace?.language ?? null,
       }
     },
 
@@ -90,6 +93,8 @@ export function createWorkspaces(options: {
         scannedUploads?: readonly UploadSource[] | null | undefined
         singleSignOnOnly?: boolean | null | undefined
         passwordOwners?: readonly string[] | null | undefined
+        /** Empty for English. */
+        language?: string | null | undefined
       } & BrandingInput,
     ): Promise<Workspace> {
       return audit.recorded(viewer, 'WORKSPACE_UPDATE', {}, async recording => {
@@ -105,12 +110,13 @@ export function createWorkspaces(options: {
           ...(input.approvals != null && { approvals: approvalKinds.filter(kind => input.approvals?.includes(kind)) }),
           ...(scanned != null && { scannedUploads: uploadSources.filter(source => scanned.includes(source)) }),
           ...(singleSignOnOnly != null && { passwordOwners: owners }),
+          ...(input.language != null && { language: parseLanguage(input.language) }),
           ...parseBranding(input),
         }
         if (Object.keys(values).length === 0) {
           throw new AppError(
             'INVALID_INPUT',
-            'Give a name, a registration, roles, approvals, scanned uploads, "singleSignOnOnly" or the branding to change.',
+            'Give a name, a registration, roles, approvals, scanned uploads, "singleSignOnOnly", a language or the branding to change.',
           )
         }
         if (input.passwordOwners != null && !singleSignOnOnly) {

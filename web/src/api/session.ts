@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, use } from 'react'
+import { accountKey, keepLanguage, type Language, workspaceKey } from '../texts/languages.ts'
 import { ask, StowageError, stowage } from './client.ts'
 import { graphql, type ResultOf } from './graphql.ts'
 import { askForPasskey } from './passkeys.ts'
@@ -11,9 +12,9 @@ const ViewerQuery = graphql(`
       scopes
       needsSecondFactor
       providerAccess { all }
-      user { id email name role: effectiveRole groups { id name } }
+      user { id email name language role: effectiveRole groups { id name } }
     }
-    workspace { id name registration secondFactorRoles approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } }
+    workspace { id name registration secondFactorRoles approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } language }
   }
 `)
 
@@ -21,7 +22,7 @@ const InstallationQuery = graphql(`
   query Installation {
     installation {
       hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly
-      branding { color text logoUrl }
+      branding { color text logoUrl } language
     }
   }
 `)
@@ -106,9 +107,20 @@ async function currentSession(): Promise<Session | null> {
   }
 }
 
+/** Loads the page again in its new language, before anybody has begun something on it. */
+function reload(): Promise<never> {
+  location.reload()
+  return new Promise(() => {})
+}
+
+let isInstallationKnown = false
+
 /** @throws StowageError */
 export async function installation() {
-  return (await ask(InstallationQuery, {}, { isAnonymous: true })).installation
+  const { installation } = await ask(InstallationQuery, {}, { isAnonymous: true })
+  if (keepLanguage(workspaceKey, installation.language) && !isInstallationKnown) await reload()
+  isInstallationKnown = true
+  return installation
 }
 
 /** The second step of a sign-in: the challenge of the server, and the second factors of the account. */
@@ -182,10 +194,24 @@ export async function linkInvitedIdentity(invite: string, ticket: string): Promi
 
 export type IssuerLogout = NonNullable<ResultOf<typeof IssuerLogoutQuery>['issuerLogout']>
 
+const UpdateLanguageMutation = graphql(`
+  mutation UpdateLanguage($language: String) {
+    updateProfile(input: { language: $language }) { id }
+  }
+`)
+
+/** Chooses the language of the person on all devices; null for that of each browser. Loads the page again. @throws StowageError */
+export async function chooseLanguage(tag: Language | null): Promise<never> {
+  await ask(UpdateLanguageMutation, { language: tag })
+  keepLanguage(accountKey, tag)
+  return reload()
+}
+
 /** Signs out. Resolves with the issuer where the person may still be signed in. */
 export async function signOut(): Promise<IssuerLogout | null> {
   const asked = await ask(IssuerLogoutQuery, {}).catch(() => null)
   await ask(LogoutMutation, {}).catch(() => {})
+  keepLanguage(accountKey, null)
   await deleteCookie()
   return asked?.issuerLogout ?? null
 }
@@ -210,6 +236,10 @@ export function useSessionQuery() {
       // Data that one person has fetched must not be shown to the next one.
       if (previous && previous.viewer.user.id !== session?.viewer.user.id) {
         client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== queryKeys.session[0] })
+      }
+      if (session) {
+        keepLanguage(workspaceKey, session.workspace.language)
+        if (keepLanguage(accountKey, session.viewer.user.language) && !previous) await reload()
       }
       return session
     },

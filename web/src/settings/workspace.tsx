@@ -7,13 +7,16 @@ import { queryKeys } from '../api/query-keys.ts'
 import { useSession } from '../api/session.ts'
 import { texts as approvalTexts } from '../texts/approvals.tsx'
 import { common } from '../texts/common.ts'
+import { matchLanguage } from '../texts/languages.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import { Button } from '../ui/button.tsx'
 import { Checkbox, type Choice, Choices } from '../ui/choices.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { NameField, submitting } from '../ui/field.tsx'
+import { languageOptions } from '../ui/language-select.tsx'
 import { AdminOnly, PageTitle } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { BrandingForm } from './branding.tsx'
 
@@ -50,6 +53,7 @@ function WorkspaceForm() {
   const [name, setName] = useState(workspace.name)
   const [secondFactorRoles, setSecondFactorRoles] = useState<readonly RequiredRole[]>(workspace.secondFactorRoles)
   const [registration, setRegistration] = useState<Registration>(workspace.registration)
+  const [language, setLanguage] = useState((workspace.language !== null && matchLanguage(workspace.language)) || 'en')
   const [approvals, setApprovals] = useState(workspace.approvals)
   const [scannedUploads, setScannedUploads] = useState(workspace.scannedUploads)
   const save = useMutation({
@@ -58,6 +62,7 @@ function WorkspaceForm() {
         input: {
           name,
           registration,
+          language,
           secondFactorRoles: [...secondFactorRoles],
           approvals,
           ...(workspace.hasScanner && { scannedUploads }),
@@ -71,6 +76,13 @@ function WorkspaceForm() {
   return (
     <Form className="card" onSubmit={submitting(() => save.mutate())}>
       <NameField description={texts.nameHelp} value={name} onChange={setName} />
+      <Select
+        label={texts.workspaceLanguage}
+        description={texts.workspaceLanguageHelp}
+        options={languageOptions}
+        value={language}
+        onChange={setLanguage}
+      />
       <Choices label={texts.whoRegisters} choices={registrations} value={registration} onChange={setRegistration} />
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset brings its own border and legend */}
       <div role="group" aria-label={securityTexts.requiredOf} className="role-checks">

@@ -12,8 +12,9 @@ export const languages = {
 
 export type Language = keyof typeof languages
 
-/** The key of the choice in the storage of the browser. */
-export const languageKey = 'stowage.language'
+/** The keys of the languages of the account and of the workspace in the storage of the browser, which knows them before the server responds. */
+export const accountKey = 'stowage.language'
+export const workspaceKey = 'stowage.workspace-language'
 const isPage = 'document' in globalThis
 const rightToLeft: ReadonlySet<string> = new Set(['ar', 'he'])
 
@@ -45,18 +46,32 @@ function browserTags(): readonly string[] {
   return isPage ? navigator.languages : ['en']
 }
 
-/** The language that the person has chosen in this browser; null for the language of the browser. */
-export function chosenLanguage(): Language | null {
+function stored(key: string): Language | null {
   try {
-    const stored = isPage ? localStorage.getItem(languageKey) : null
-    return isLanguage(stored) ? stored : null
+    const tag = isPage ? localStorage.getItem(key) : null
+    return isLanguage(tag) ? tag : null
   } catch {
     return null
   }
 }
 
+/** The choice of the person comes before that of the browser, and the workspace decides only if the console has none of those. */
+function decide(): Language {
+  return stored(accountKey) ?? browserTags().map(matchLanguage).find(isLanguage) ?? stored(workspaceKey) ?? 'en'
+}
+
 /** The language of this page, until it is loaded again. */
-export const language: Language = chosenLanguage() ?? browserTags().map(matchLanguage).find(isLanguage) ?? 'en'
+export const language: Language = decide()
+
+/** Keeps a language for the next page of this browser. Returns whether that page is in another language than this one. */
+export function keepLanguage(key: typeof accountKey | typeof workspaceKey, tag: string | null): boolean {
+  try {
+    localStorage.setItem(key, (tag !== null && matchLanguage(tag)) || '')
+  } catch {
+    // The browser allows no storage, so the next page is in its language.
+  }
+  return decide() !== language
+}
 
 /** The tag for dates, numbers and sorting: with the region of the browser, if it reads this language. */
 export const locale: string = browserTags().find(tag => matchLanguage(tag) === language) ?? language

@@ -16,6 +16,9 @@ export const texts = catalog('settings', {
 
   // The workspace
   nameHelp: 'Shown at the top of every page.',
+  workspaceLanguage: 'Language of the workspace',
+  workspaceLanguageHelp:
+    'For emails to people who have not chosen a language, and for browsers in a language that is not in this list.',
   scanned: 'Scan uploads for viruses',
   uploadSources: {
     DROP_LINKS: 'Files that recipients of share links send',

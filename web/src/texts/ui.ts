@@ -30,7 +30,7 @@ export const texts = catalog('ui', {
   notifications: 'Notifications',
   language: 'Language',
   browserLanguage: 'As the browser',
-  languageHelp: 'Applies to this browser. The page is loaded again.',
+  ownLanguageHelp: 'Applies on all of your devices and to emails. The page is loaded again.',
   collapse: 'Collapse',
   expand: 'Expand',
   /** The status of a storage. */

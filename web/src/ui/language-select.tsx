@@ -1,33 +1,38 @@
-import { useState } from 'react'
-import { remember } from '../lib/local-storage.ts'
+import { useMutation } from '@tanstack/react-query'
+import { chooseLanguage, useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
-import { chosenLanguage, type Language, languageKey, languages } from '../texts/languages.ts'
+import { type Language, languages, matchLanguage } from '../texts/languages.ts'
 import { texts } from '../texts/ui.ts'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
+import { ErrorBox } from './error-box.tsx'
 import { Select } from './select.tsx'
 
-const tags = Object.keys(languages) as Language[]
-const options = [
-  { value: 'browser', title: texts.browserLanguage },
-  ...tags.map(tag => ({ value: tag, title: languages[tag].name })),
-] as const
+/** The languages with their own names. */
+export const languageOptions: readonly { value: Language; title: string }[] = (
+  Object.keys(languages) as Language[]
+).map(tag => ({ value: tag, title: languages[tag].name }))
 
-/** Chooses the language of the console in this browser, which loads the page again. */
+const options = [{ value: 'browser', title: texts.browserLanguage } as const, ...languageOptions]
+
+/** Chooses the language of the person, which loads the page again. */
 export function LanguageSelect() {
-  const [chosen, setChosen] = useState<Language | 'browser'>(chosenLanguage() ?? 'browser')
+  const { language } = useSession().viewer.user
+  const choose = useMutation({
+    mutationFn: (value: Language | 'browser') => chooseLanguage(value === 'browser' ? null : value),
+  })
+  const saved = (language !== null && matchLanguage(language)) || 'browser'
   return (
-    <Select
-      label={texts.language}
-      description={texts.languageHelp}
-      options={options}
-      value={chosen}
-      onChange={value => {
-        setChosen(value)
-        remember(languageKey, value)
-        location.reload()
-      }}
-    />
+    <>
+      <Select
+        label={texts.language}
+        description={texts.ownLanguageHelp}
+        options={options}
+        value={choose.variables ?? saved}
+        onChange={value => choose.mutate(value)}
+      />
+      {choose.error && <ErrorBox error={choose.error} />}
+    </>
   )
 }
 

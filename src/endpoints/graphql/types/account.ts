@@ -1,3 +1,4 @@
+import { languages } from '../../../lib/languages.ts'
 import type { OpenSession, SignedIn } from '../../../services/people/accounts.ts'
 import { builder } from '../builder.ts'
 import { passwordCost } from '../cost.ts'
@@ -88,8 +89,13 @@ const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
 })
 
 const UpdateProfileInput = builder.inputType('UpdateProfileInput', {
-  description: 'Changes to your own account.',
-  fields: t => ({ name: t.string({ description: 'The new display name; null for none.' }) }),
+  description: 'Changes to your own account. Omitted fields do not change; at least one is required.',
+  fields: t => ({
+    name: t.string({ description: 'The new display name; null for none.' }),
+    language: t.string({
+      description: `The tag of the language of the console and of emails: ${languages.join(', ')}; null for that of the browser and the workspace.`,
+    }),
+  }),
 })
 
 const ResetPasswordInput = builder.inputType('ResetPasswordInput', {
@@ -155,7 +161,7 @@ builder.mutationFields(t => ({
   }),
   updateProfile: t.field({
     type: UserRef,
-    description: 'Changes your own display name.',
+    description: 'Changes your own display name and language.',
     audit: 'PROFILE_UPDATE',
     authScopes: { session: true },
     args: { input: t.arg({ type: UpdateProfileInput, required: true, description: 'The changes.' }) },

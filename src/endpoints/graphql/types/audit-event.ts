@@ -17,7 +17,7 @@ const actions: Record<AuditAction, { description: string }> = {
   PASSWORD_CHANGE: { description: 'A person changed their password.' },
   PASSWORD_RESET_CREATE: { description: 'A link was created with which a member sets a new password.' },
   PASSWORD_RESET: { description: 'A person set a new password with such a link.' },
-  PROFILE_UPDATE: { description: 'A person changed their own name.' },
+  PROFILE_UPDATE: { description: 'A person changed their own name or language.' },
   LINK_INVITE_CREATE: { description: 'An invite was created with which a member links an account at an issuer.' },
   IDENTITY_LINK: { description: 'A person linked an account at an issuer, with which they can sign in.' },
   IDENTITY_UNLINK: { description: 'A person, or an administrator, removed such an account.' },

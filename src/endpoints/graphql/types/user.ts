@@ -32,6 +32,11 @@ UserRef.implement({
       resolve: u => u.member.email,
     }),
     name: t.string({ nullable: true, description: 'The display name.', resolve: ({ member }) => member.name }),
+    language: t.string({
+      nullable: true,
+      description: 'The tag of the language that you have chosen; null for that of the browser, and for other members.',
+      resolve: ({ member, seenBy }) => (member.userId === seenBy?.member.userId ? member.language : null),
+    }),
     role: t.field({
       type: RoleEnum,
       description: 'The role in this workspace, without what groups add.',

@@ -1,5 +1,6 @@
 import type { ApprovalKind, Registration, UploadSource } from '../../../db/schema.ts'
 import type { Branding } from '../../../db/workspaces.ts'
+import { languages } from '../../../lib/languages.ts'
 import { maxBrandText, maxLogo } from '../../../services/people/branding.ts'
 import { maxIssuers } from '../../../services/people/issuers.ts'
 import { maxPasswordOwners } from '../../../services/people/password-policy.ts'
@@ -94,6 +95,10 @@ WorkspaceRef.implement({
       resolve: (_workspace, _args, { services }) => services.shares.sendsEmail,
     }),
     branding: t.expose('branding', { type: BrandingType, description: 'The look of the public pages.' }),
+    language: t.exposeString('language', {
+      nullable: true,
+      description: 'The tag of the language for people who have chosen none, or null for English.',
+    }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       description: 'The time at which the first person registered.',
@@ -124,6 +129,9 @@ const UpdateWorkspaceInput = builder.inputType('UpdateWorkspaceInput', {
     singleSignOnOnly: t.boolean({
       description:
         'Whether only `passwordOwners` may sign in with a password or a passkey, which only an owner can decide, in a session. Sessions of others that began with one end.',
+    }),
+    language: t.string({
+      description: `The tag of the language of emails to people who have chosen none, and of pages for browsers that ask for none of ${languages.join(', ')}. An empty text is English.`,
     }),
     brandColor: t.string({
       description: 'The color of the public pages, such as #2f55d4. An empty text returns to that of the product.',
@@ -202,6 +210,12 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
     branding: t.expose('branding', {
       type: BrandingType,
       description: 'The look of the public pages.',
+      authScopes: { public: true },
+    }),
+    language: t.exposeString('language', {
+      nullable: true,
+      description:
+        'The tag of the language of pages for browsers that ask for none that the console has, or null for English.',
       authScopes: { public: true },
     }),
     singleSignOn: t.field({

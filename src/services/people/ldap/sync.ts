@@ -20,7 +20,7 @@ import {
 import { countGroupMembers, groupKey, listGroups } from '../../../db/groups.ts'
 import { deactivateIssuedMember, findMember, reactivateMember } from '../../../db/members.ts'
 import { revokeSessionsOf } from '../../../db/sessions.ts'
-import { isEmailTaken, setUserEmail, setUserName } from '../../../db/users.ts'
+import { isEmailTaken, setUserEmail, updateUser } from '../../../db/users.ts'
 import { findTheWorkspace, lockWorkspace } from '../../../db/workspaces.ts'
 import { AppError, toAppError } from '../../../errors.ts'
 import { LeaseKeeper } from '../../../lib/lease-keeper.ts'
@@ -97,7 +97,7 @@ export async function syncDirectory({ db, audit, directory }: SyncContext, signa
     await record('MEMBER_UPDATE', known, async change => {
       const now = await findMember(change, member.workspaceId, member.userId)
       if (!now || now.own.role === 'OWNER') return null
-      if (name !== null) await setUserName(change, member.userId, name)
+      if (name !== null) await updateUser(change, member.userId, { name })
       if (email !== null) {
         await setUserEmail(change, member.userId, email)
         await setIssuedEmail(change, identityId, email)

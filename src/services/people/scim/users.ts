@@ -21,7 +21,7 @@ import {
 } from '../../../db/scim.ts'
 import { scimSource } from '../../../db/scim-tokens.ts'
 import { revokeSessionsOf } from '../../../db/sessions.ts'
-import { deleteUserWithoutMembership, insertUser, setUserEmail, setUserName } from '../../../db/users.ts'
+import { deleteUserWithoutMembership, insertUser, setUserEmail, updateUser } from '../../../db/users.ts'
 import { AppError } from '../../../errors.ts'
 import type { Audit, Recording } from '../../audit/index.ts'
 import { parseEmail, parseName } from '../../input.ts'
@@ -173,7 +173,7 @@ export function createScimUsers({ db, audit }: { db: Database; audit: Audit }) {
       recording.add({ details: { newEmail: values.email } })
     }
     if (values.displayName !== name) {
-      await setUserName(change, userId, values.displayName)
+      await updateUser(change, userId, { name: values.displayName })
       recording.add({ details: { newName: values.displayName } })
     }
     await updateScimUser(change, user, values).catch(toTaken)

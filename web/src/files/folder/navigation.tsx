@@ -32,7 +32,9 @@ export function Breadcrumb({
             {index === trail.length - 1 ? (
               <>
                 <PageTitle>{step.name}</PageTitle>
-                <h1 aria-current="page" dir="auto">{step.name}</h1>
+                <h1 aria-current="page" dir="auto">
+                  {step.name}
+                </h1>
               </>
             ) : (
               <Link to={folderHref(id, step.path)} dir="auto" {...targetOf(step.name, step.path)}>

@@ -57,7 +57,9 @@ function Refused({ folders, path }: { folders: readonly Provider[]; path: string
   const links = folders.map(({ id, root }, index) => (
     <Fragment key={root.path}>
       {index > 0 && ', '}
-      <Link to={folderHref(id, root.path)} dir="ltr">{root.path}</Link>
+      <Link to={folderHref(id, root.path)} dir="ltr">
+        {root.path}
+      </Link>
     </Fragment>
   ))
   return (

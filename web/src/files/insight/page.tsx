@@ -65,9 +65,13 @@ function Trail({ provider, path }: { provider: Provider | undefined; path: strin
           steps.map((step, index) => (
             <li key={step.path}>
               {index === steps.length - 1 ? (
-                <h1 aria-current="page" dir="auto">{step.name}</h1>
+                <h1 aria-current="page" dir="auto">
+                  {step.name}
+                </h1>
               ) : (
-                <Link to={insightHref({ providerId: provider.id, path: step.path })} dir="auto">{step.name}</Link>
+                <Link to={insightHref({ providerId: provider.id, path: step.path })} dir="auto">
+                  {step.name}
+                </Link>
               )}
             </li>
           ))}

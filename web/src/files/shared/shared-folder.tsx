@@ -134,9 +134,13 @@ export function SharedFolder({ token, link, facts }: { token: string; link: Shar
           {trail.map((step, index) => (
             <li key={step.path}>
               {index === trail.length - 1 ? (
-                <h1 aria-current="page" dir="auto">{step.name}</h1>
+                <h1 aria-current="page" dir="auto">
+                  {step.name}
+                </h1>
               ) : (
-                <Link to={hrefTo(step.path)} dir="auto">{step.name}</Link>
+                <Link to={hrefTo(step.path)} dir="auto">
+                  {step.name}
+                </Link>
               )}
             </li>
           ))}

@@ -1,0 +1,27 @@
+/** The languages in which people can read Stowage, by their tags (BCP 47). */
+export const languages = [
+  'ar',
+  'cs',
+  'de',
+  'en',
+  'es',
+  'fr',
+  'he',
+  'hi',
+  'it',
+  'ja',
+  'ko',
+  'nl',
+  'pl',
+  'pt',
+  'tr',
+  'uk',
+  'zh-Hans',
+  'zh-Hant',
+] as const
+
+export type Language = (typeof languages)[number]
+
+export function isLanguage(tag: string | null): tag is Language {
+  return languages.some(each => each === tag)
+}
