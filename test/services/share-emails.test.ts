@@ -132,6 +132,27 @@ t.test('email about shares', async t => {
     t.match((await of(2)).map(({ headers }) => headers.subject).toSorted()[0], /^1 file arrived/)
   })
 
+  t.test('a message is in the language of its reader or, without one, of the workspace', async t => {
+    const sentTo = async (recipient: string) => (await server.received()).find(each => each.recipient === recipient)
+    const german = await app.register('german@example.org')
+    await app.ask('mutation { updateProfile(input: { language: "de" }) { id } }', {}, german.token)
+    await app.ask('mutation { updateWorkspace(input: { language: "fr" }) { id } }', {}, token)
+    await sql`delete from rate_limits`.execute(app.db)
+    await share({
+      recipients: ['German@example.org', 'stranger@example.org'],
+      expiresAt: new Date(Date.now() + 86_400_000),
+    })
+    await until(async () => (await waiting()).length === 0)
+    t.match(await sentTo('German@example.org'), {
+      headers: { subject: 'owner@example.org gibt \u201ein box\u201c für Sie frei', 'content-language': 'de' },
+      text: /Der Link funktioniert bis .*\d{4}.* UTC\./,
+    })
+    t.match(await sentTo('stranger@example.org'), {
+      headers: { subject: 'owner@example.org partage «\u00a0in box\u00a0» avec vous', 'content-language': 'fr' },
+    })
+    await app.ask('mutation { updateWorkspace(input: { language: "" }) { id } }', {}, token)
+  })
+
   t.test('several servers send each message once', async t => {
     await sql`delete from rate_limits`.execute(app.db)
     const others = [await app.replica(), await app.replica()]

@@ -50,11 +50,23 @@ function problemsOf(tag: string, source: string, text: string): string[] {
   const found = placeholdersOf(message)
   const dropped = [...expected].filter(name => !found.has(name))
   const invented = [...found].filter(name => !expected.has(name))
-  return [...dropped, ...invented, ...pluralProblems(tag, message)]
+  return [...dropped, ...invented, ...pluralProblems(tag, message, conditionsOf(parseMessage(source)))]
+}
+
+/** The numbers of an English text that are only compared with exact ones, such as 0, and have no plural forms. */
+function conditionsOf(message: Message): Set<string> {
+  const found = new Set<string>()
+  for (const part of message) {
+    if (part.kind !== 'choice') continue
+    const keys = [...part.options.keys()]
+    if (part.type === 'plural' && keys.every(key => key.startsWith('=') || key === 'other')) found.add(part.name)
+    for (const inner of part.options.values()) for (const name of conditionsOf(inner)) found.add(name)
+  }
+  return found
 }
 
 /** A form is needed if whole numbers have it, unless they are all exact ones, such as `=0`. */
-function pluralProblems(tag: string, message: Message): string[] {
+function pluralProblems(tag: string, message: Message, conditions: ReadonlySet<string> = new Set()): string[] {
   const rules = new Intl.PluralRules(tag)
   const numbers = Map.groupBy(Array(301).keys(), count => rules.select(count))
   const isExact = (keys: string[], counts: number[]) => counts.every(count => keys.includes(`=${count}`))
@@ -67,9 +79,10 @@ function pluralProblems(tag: string, message: Message): string[] {
       const keys = [...part.options.keys()]
       const named = keys.filter(key => !key.startsWith('='))
       const invented = named.filter(key => !rules.resolvedOptions().pluralCategories.some(form => form === key))
+      const isCondition = conditions.has(part.name) && named.every(key => key === 'other')
       const lacking = [...numbers].flatMap(([form, counts]) =>
         // A count of zero reads well in the general form of the languages that have one of its own.
-        keys.includes(form) || form === 'zero' || isExact(keys, counts) ? [] : [form],
+        isCondition || keys.includes(form) || form === 'zero' || isExact(keys, counts) ? [] : [form],
       )
       return [
         ...invented.map(form => `the plural form ${form} does not exist`),
