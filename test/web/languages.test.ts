@@ -1,24 +1,28 @@
 /** The languages of the console: their texts, and pages in them. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { compileTranslations, readTranslations } from '../../scripts/languages/compile.ts'
 import { readEnglish } from '../../scripts/languages/extract.ts'
 import { languages as mailLanguages } from '../../src/lib/languages.ts'
-import { type Message, parseMessage, placeholdersOf } from '../../src/lib/message-format.ts'
+import { parseMessage } from '../../src/lib/message-format.ts'
 import { mailTexts } from '../../src/services/mail/texts.ts'
 import { type Language, languages, matchLanguage } from '../../web/src/texts/languages.ts'
-import { inTurn } from '../support/extent.ts'
+import { inTurn, isNight } from '../support/extent.ts'
 import { visit } from './browser.ts'
+import { clippedLabels } from './clipped.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
+import { pluralProblems, problemsOf } from './translation-problems.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(isNight ? 1_800_000 : 300_000)
 
 const root = join(import.meta.dirname, '../..')
 const web = join(root, 'web')
 const english = await readEnglish(join(web, 'src/texts'))
 const tags = (Object.keys(languages) as Language[]).filter(tag => tag !== 'en')
+// Before the first test, because the file ends when no test runs and none is declared.
+const files = await startFiles(t)
 
 t.test('each language has each text once, with the placeholders of the English one', async t => {
   const files = await readdir(join(web, 'languages'))
@@ -43,55 +47,32 @@ t.test('each language has each text once, with the placeholders of the English o
   }
 })
 
-/** The placeholders that a translation invents or drops, and the plural forms that it invents or lacks. */
-function problemsOf(tag: string, source: string, text: string): string[] {
-  const message = parseMessage(text)
-  const expected = placeholdersOf(parseMessage(source))
-  const found = placeholdersOf(message)
-  const dropped = [...expected].filter(name => !found.has(name))
-  const invented = [...found].filter(name => !expected.has(name))
-  return [...dropped, ...invented, ...pluralProblems(tag, message, conditionsOf(parseMessage(source)))]
-}
-
-/** The numbers of an English text that are only compared with exact ones, such as 0, and have no plural forms. */
-function conditionsOf(message: Message): Set<string> {
-  const found = new Set<string>()
-  for (const part of message) {
-    if (part.kind !== 'choice') continue
-    const keys = [...part.options.keys()]
-    if (part.type === 'plural' && keys.every(key => key.startsWith('=') || key === 'other')) found.add(part.name)
-    for (const inner of part.options.values()) for (const name of conditionsOf(inner)) found.add(name)
-  }
-  return found
-}
-
-/** A form is needed if whole numbers have it, unless they are all exact ones, such as `=0`. */
-function pluralProblems(tag: string, message: Message, conditions: ReadonlySet<string> = new Set()): string[] {
-  const rules = new Intl.PluralRules(tag)
-  const numbers = Map.groupBy(Array(301).keys(), count => rules.select(count))
-  const isExact = (keys: string[], counts: number[]) => counts.every(count => keys.includes(`=${count}`))
-  const problems = (parts: Message): string[] =>
-    parts.flatMap(part => {
-      if (part.kind === 'tag') return problems(part.content)
-      if (part.kind !== 'choice') return []
-      const inner = [...part.options.values()].flatMap(problems)
-      if (part.type !== 'plural') return inner
-      const keys = [...part.options.keys()]
-      const named = keys.filter(key => !key.startsWith('='))
-      const invented = named.filter(key => !rules.resolvedOptions().pluralCategories.some(form => form === key))
-      const isCondition = conditions.has(part.name) && named.every(key => key === 'other')
-      const lacking = [...numbers].flatMap(([form, counts]) =>
-        // A count of zero reads well in the general form of the languages that have one of its own.
-        isCondition || keys.includes(form) || form === 'zero' || isExact(keys, counts) ? [] : [form],
-      )
-      return [
-        ...invented.map(form => `the plural form ${form} does not exist`),
-        ...lacking.map(form => `the plural form ${form} is missing`),
-        ...inner,
-      ]
-    })
-  return problems(message)
-}
+/** The pages whose labels have to fit in each language. */
+const labelledPages = [
+  '/files',
+  '/disk',
+  '/search?q=a',
+  '/recent',
+  '/starred',
+  '/shares',
+  '/jobs',
+  '/jobs/schedules',
+  '/trash',
+  '/insight',
+  '/connect',
+  '/settings/profile',
+  '/settings/security',
+  '/settings/members',
+  '/settings/api-keys',
+  '/settings/storages',
+  '/settings/groups',
+  '/settings/service-accounts',
+  '/settings/directories',
+  '/settings/single-sign-on',
+  '/settings/webhooks',
+  '/settings/audit',
+  '/settings/workspace',
+]
 
 t.test('a plural form that whole numbers need is not left out', async t => {
   const forms = (tag: string, text: string) => pluralProblems(tag, parseMessage(text))
@@ -240,6 +221,10 @@ function isPhysical(line: string): boolean {
 t.test('the language of a browser leads to the closest one of the console', async t => {
   t.equal(matchLanguage('de-AT'), 'de')
   t.equal(matchLanguage('en-GB'), 'en')
+  t.equal(matchLanguage('pt-BR'), 'pt')
+  t.equal(matchLanguage('iw'), 'he', 'the tag of Hebrew until 1989')
+  t.equal(matchLanguage('zh-CN'), 'zh-Hans')
+  t.equal(matchLanguage('zh'), 'zh-Hans')
   t.equal(matchLanguage('eo'), null)
 })
 
@@ -251,7 +236,6 @@ t.test('nothing of a language is in the code for all', async t => {
   }
 })
 
-const files = await startFiles(t)
 if (files) {
   const { app, browser, open, owner, store } = files
   const { token } = owner
@@ -295,6 +279,66 @@ if (files) {
     await button(other, 'Compte').waitFor()
     t.same(await declared(other), ['fr', 'ltr'], 'without it, the browser decides')
   })
+
+  t.test('a page that is read from right to left is mirrored, and names in it are not', async t => {
+    const { page: address } = await store('mirror', { 'a (1).txt': 'x', 'b.txt': 'x', 'קובץ.txt': 'x' })
+    const page = await open(t, { locale: inTurn(['ar', 'he-IL'])[0] ?? 'ar' })
+    await page.goto(address)
+    await row(page, 'b.txt').waitFor()
+    t.equal((await declared(page))[1], 'rtl')
+    const directions = await page
+      .locator('.file-rows .cell-name a')
+      .evaluateAll(links => links.map(link => getComputedStyle(link).direction))
+    t.same(directions.toSorted(), ['ltr', 'ltr', 'rtl'], 'each name has the direction of its letters')
+    const middle = async (at: Locator) => {
+      const box = await at.boundingBox()
+      return (box?.x ?? 0) + (box?.width ?? 0) / 2
+    }
+    const first = (selector: string) => middle(page.locator(selector).first())
+    t.ok((await first('.file-row .cell-name')) > (await first('.file-row .cell-size')), 'columns begin at the right')
+    t.ok((await first('.frame-nav')) > (await first('#content')), 'so does the navigation')
+    await page.evaluate(() => localStorage.setItem('stowage.view', 'tiles'))
+    await page.reload()
+    await row(page, 'b.txt').waitFor()
+    t.ok((await middle(row(page, 'a (1).txt'))) > (await middle(row(page, 'b.txt'))), 'so do tiles')
+    const isCut = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+    t.notOk(isCut, 'nothing leaves the window')
+    await isGood(t, page)
+  })
+
+  const today = Math.floor(Date.now() / 86_400_000)
+  const read = isNight ? tags : tags.slice(today % tags.length, (today % tags.length) + 1)
+  for (const tag of read) {
+    t.test(`labels fit in ${tag}`, async t => {
+      const { page: disk } = await store(`labels ${tag}`, { 'a.txt': 'x', 'Folder/b.txt': 'x' })
+      const widths = [
+        { width: 1280, height: 800 },
+        { width: 390, height: 844 },
+      ]
+      for (const viewport of isNight ? widths : widths.slice(today % 2, (today % 2) + 1)) {
+        const page = await open(t, { locale: tag, viewport })
+        const fits = async (what: string) =>
+          t.same(await clippedLabels(page), [], `${what} at ${viewport.width} pixels`)
+        for (const address of labelledPages) {
+          await page.goto(address === '/disk' ? disk : address)
+          await page.locator('main :is(h1, [role="grid"])').first().waitFor()
+          await page.locator('.loading').first().waitFor({ state: 'detached' })
+          await fits(address)
+        }
+        await page.locator('.avatar-button').click()
+        await page.getByRole('menu').waitFor()
+        await fits('the menu of the account')
+        await page.keyboard.press('Escape')
+        await page.goto(disk)
+        await page.getByRole('checkbox').nth(1).click()
+        await fits('a selection')
+        await page.keyboard.press('Delete')
+        await dialog(page).waitFor()
+        await fits('the question before a deletion')
+        await page.context().close()
+      }
+    })
+  }
 
   t.test(
     'visitors read the language of their browser or, if the console does not have it, of the workspace',

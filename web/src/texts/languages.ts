@@ -4,10 +4,19 @@
 /** The languages of the console by their tags (BCP 47), with their own names. Each but English is loaded on demand. */
 export const languages = {
   en: { name: 'English', load: null },
+  cs: { name: 'Čeština', load: () => import('language:cs') },
   de: { name: 'Deutsch', load: () => import('language:de') },
   es: { name: 'Español', load: () => import('language:es') },
   fr: { name: 'Français', load: () => import('language:fr') },
   it: { name: 'Italiano', load: () => import('language:it') },
+  nl: { name: 'Nederlands', load: () => import('language:nl') },
+  pt: { name: 'Português', load: () => import('language:pt') },
+  uk: { name: 'Українська', load: () => import('language:uk') },
+  ar: { name: 'العربية', load: () => import('language:ar') },
+  he: { name: 'עברית', load: () => import('language:he') },
+  ja: { name: '日本語', load: () => import('language:ja') },
+  ko: { name: '한국어', load: () => import('language:ko') },
+  'zh-Hans': { name: '简体中文', load: () => import('language:zh-Hans') },
 } as const
 
 export type Language = keyof typeof languages
