@@ -5,8 +5,15 @@ interface LeaseOptions {
   renew(): Promise<unknown>
   /** Milliseconds without a renewal after which the lease counts as lost: fewer than it lasts. Default: no limit */
   timeout?: number
+  /**
+   * Whether a renewal resolves with false if another holder has had the lease since. It then decides about a lease that was not renewed because
+   * this process was paused. Default: such a lease is lost
+   */
+  isExact?: boolean
   /** When the statement that took the lease was sent, as of `performance.now()`. Default: now */
   takenAt?: number
+  /** Milliseconds of a clock that also runs while the process is paused. */
+  now?: () => number
   /** Called, perhaps several times, when another server may have the lease. */
   onLost?(): void
   onError?(error: unknown): void
@@ -18,11 +25,15 @@ export class LeaseKeeper implements Disposable {
   readonly #timer: NodeJS.Timeout
   /** When the last successful renewal was sent. The lease runs from then. */
   #renewedAt: number
+  #tickedAt: number
+  /** The lease may be lost, and the renewal that says so has been sent after a pause of this process. */
+  #isInDoubt = false
   #renewing: Promise<void> | null = null
 
   constructor(options: LeaseOptions) {
     this.#options = options
-    this.#renewedAt = options.takenAt ?? performance.now()
+    this.#tickedAt = this.#now()
+    this.#renewedAt = options.takenAt ?? this.#tickedAt
     this.#timer = setInterval(() => this.#tick(), options.interval).unref()
   }
 
@@ -42,17 +53,37 @@ export class LeaseKeeper implements Disposable {
     clearInterval(this.#timer)
   }
 
+  #now(): number {
+    return (this.#options.now ?? performance.now.bind(performance))()
+  }
+
   #tick(): void {
-    const { timeout = Number.POSITIVE_INFINITY, onLost } = this.#options
+    const { interval, isExact = false, timeout = Number.POSITIVE_INFINITY, onLost } = this.#options
+    const now = this.#now()
+    const wasPaused = now - this.#tickedAt > 2 * interval
+    this.#tickedAt = now
+    const isLate = now - this.#renewedAt > timeout
+    // Until the next tick, the renewal decides.
+    const isInDoubt = isLate && isExact && wasPaused && !this.#isInDoubt
     // Check this first, because a query to an unreachable database may hang.
-    if (performance.now() - this.#renewedAt > timeout) onLost?.()
-    this.#renewing ??= this.#renew().finally(() => {
-      this.#renewing = null
-    })
+    if (isLate && !isInDoubt) onLost?.()
+    this.#isInDoubt = isInDoubt
+    // The time of a renewal from before the pause says nothing about the pause.
+    if (isInDoubt || !this.#renewing) this.#startRenewal()
+  }
+
+  #startRenewal(): void {
+    const before = this.#renewing ?? Promise.resolve()
+    const renewing: Promise<void> = before
+      .then(() => this.#renew())
+      .finally(() => {
+        if (this.#renewing === renewing) this.#renewing = null
+      })
+    this.#renewing = renewing
   }
 
   async #renew(): Promise<void> {
-    const sentAt = performance.now()
+    const sentAt = this.#now()
     try {
       if ((await this.#options.renew()) === false) this.#options.onLost?.()
       else this.renewed(sentAt)

@@ -4,11 +4,16 @@
  *   server's clock does not affect them.
  * - Sessions, keys and links expire by the server's clock. A clock that is ahead only makes them expire too early: they work
  *   again once the clock is right.
+ *
+ * Pauses the server, too: an upload that no other server has taken continues.
  */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
-import { steppedClock } from '../support/clock.ts'
+import { pausableClock, steppedClock } from '../support/clock.ts'
 import { until } from '../support/until.ts'
 import { metadataHeader, type TusTarget, tus, tusPath } from './tus.ts'
 
@@ -111,4 +116,48 @@ t.test('sessions, keys and links expire by the clock and work again once it is r
     step(jump)
     t.same(await statuses(), expected, `${jump / hour} hours`)
   }
+})
+
+t.test('after a pause of the server, an upload ends only if another server has taken it', async t => {
+  const pause = pausableClock(t)
+  const { app, token, url } = await startWithUpload(t, 4 * mib)
+  const lease = async () => {
+    const { rows } = await sql<{ until: string | null }>`select lease_until::text as until from uploads`.execute(app.db)
+    return rows[0]?.until ?? null
+  }
+  const renewal = async () => {
+    const before = await lease()
+    await until(async () => (await lease()) !== before)
+  }
+  const twice = async () => {
+    // The first one may have been on its way before the pause.
+    await renewal()
+    await renewal()
+  }
+  /** Sends a half of the upload, and pauses the server in the middle of it. */
+  const send = async (offset: number, duringPause: () => Promise<unknown>) => {
+    const sending = request(new URL(url, app.url), {
+      method: 'PATCH',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'tus-resumable': '1.0.0',
+        'content-type': 'application/offset+octet-stream',
+        'upload-offset': `${offset}`,
+        'content-length': `${2 * mib}`,
+      },
+    })
+    sending.on('error', () => {})
+    const answered = once(sending, 'response').then(([{ statusCode }]) => statusCode)
+    sending.write(randomBytes(mib))
+    await until(async () => (await lease()) !== null)
+    // What has arrived is stored by then, which renews the lease, too.
+    await twice()
+    pause(9000)
+    await duringPause()
+    sending.end(randomBytes(mib))
+    return answered
+  }
+  t.equal(await send(0, twice), 204)
+  const take = () => sql`update uploads set lease_id = gen_random_uuid()`.execute(app.db)
+  t.equal(await send(2 * mib, take), 423)
 })

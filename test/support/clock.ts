@@ -17,3 +17,16 @@ export function steppedClock(t: Test): (milliseconds: number) => void {
     offset = milliseconds
   }
 }
+
+/** Returns a function that adds milliseconds to `performance.now()`, as if the process had been paused for so long. */
+export function pausableClock(t: Test): (milliseconds: number) => void {
+  const real = performance.now.bind(performance)
+  let offset = 0
+  performance.now = () => real() + offset
+  t.teardown(() => {
+    performance.now = real
+  })
+  return milliseconds => {
+    offset += milliseconds
+  }
+}

@@ -79,6 +79,7 @@ export async function runJob(
   const keeper = new LeaseKeeper({
     interval: heartbeat,
     timeout: leaseTimeout,
+    isExact: true,
     takenAt: lease.takenAt,
     renew,
     onLost: () => controller.abort(new LeaseLost('The lease was not renewed in time, or another server has it')),

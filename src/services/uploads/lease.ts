@@ -50,6 +50,7 @@ export class Lease implements AsyncDisposable {
     this.#keeper = new LeaseKeeper({
       interval: heartbeat,
       timeout: leaseTimeout,
+      isExact: true,
       renew: () => this.#renew(),
       onLost: () => this.#lost.abort(locked()),
     })

@@ -97,6 +97,7 @@ async function workOn(context: WorkContext, reading: ContentReading, stop: Abort
   using _keeper = new LeaseKeeper({
     interval: renewInterval,
     timeout: leaseTimeout,
+    isExact: true,
     renew: () => renewReading(db, reading),
     onLost: () => lost.abort(),
     onError,

@@ -239,6 +239,7 @@ export function startDirectorySync(
     using _lease = new LeaseKeeper({
       interval: (syncClaimSeconds * 1000) / 4,
       timeout: (syncClaimSeconds * 1000) / 2,
+      isExact: true,
       renew: () => renewSync(db, source, claimId),
       onLost: () => lost.abort(new Error('Another server reads the directory.')),
       onError,
