@@ -4,6 +4,7 @@ import { formatPath, parsePath, root, type StoragePath } from '../auth/path.ts'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
 import { deleteMarksWithin, moveMarks, trashedMarks } from './entry-marks.ts'
+import { moveVersions } from './file-versions.ts'
 import type { Schema, TrashState } from './schema.ts'
 
 export interface TrashItem {
@@ -21,7 +22,7 @@ export interface TrashItem {
   /** Who deleted it. */
   userId: string
   jobId: string | null
-  /** The path that an interrupted restore has begun to copy a folder to. */
+  /** The path to which the last restore has begun to move or copy the entry. */
   restoredTo: string | null
   deletedAt: Date
   expiresAt: Date
@@ -119,6 +120,13 @@ export async function deleteTrashItem(
   }
   await deleteMarksWithin(db, marks)
   await db.deleteFrom('trash_items').where('id', '=', item.id).execute()
+}
+
+/** Deletes an item whose entry is at this path again. Its marks and versions follow it there. */
+export async function markRestored(db: Database, item: TrashItem, path: StoragePath): Promise<void> {
+  const { providerId, deletedAt } = item
+  await moveVersions(db, [{ from: { providerId, path: parsePath(item.path) }, to: { providerId, path } }], deletedAt)
+  await deleteTrashItem(db, item, path)
 }
 
 /** Deletes an item unless it has another state by now: the server that changes it may only have been paused. */

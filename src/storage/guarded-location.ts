@@ -79,6 +79,11 @@ export class GuardedLocation extends ReadLocation {
     return versions.keeping(file, signal, work)
   }
 
+  /** Whether the back end moves an entry, with everything below it, in one step. */
+  get canMove(): boolean {
+    return this.context.provider.move !== undefined
+  }
+
   /** How many versions of replaced and deleted files are kept here. */
   async versionTraits(): Promise<VersionTraits> {
     const { provider, changes, versions } = this.context

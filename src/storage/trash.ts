@@ -67,7 +67,7 @@ export class ProviderTrash {
     if (nativeId !== null) {
       return this.#call(signal, async call => (await nativeTrash(this.#context).has(nativeId, call)) === true)
     }
-    return this.#stat(childOf(trashFolder, id), signal).then(kind => kind !== null)
+    return this.entryAt(childOf(trashFolder, id), signal).then(entry => entry !== null)
   }
 
   /** Deletes an entry for good, with everything below it. */
@@ -78,7 +78,7 @@ export class ProviderTrash {
   }
 
   async #removeTree(path: StoragePath, signal: AbortSignal): Promise<void> {
-    const kind = await this.#stat(path, signal)
+    const kind = (await this.entryAt(path, signal))?.kind
     if (kind === 'directory') await this.#removeFolder(path, signal)
     else if (kind === 'file') await this.#call(signal, call => this.#context.provider.delete(path, call))
   }
@@ -112,9 +112,10 @@ export class ProviderTrash {
     await allDone(Array.from({ length: filesAtOnce }, remove))
   }
 
-  async #stat(path: StoragePath, signal: AbortSignal): Promise<'file' | 'directory' | null> {
+  /** Returns null if nothing is at the path. */
+  async entryAt(path: StoragePath, signal: AbortSignal): Promise<Entry | null> {
     try {
-      return (await this.#call(signal, call => this.#context.provider.stat(path, call))).kind
+      return await this.#call(signal, call => this.#context.provider.stat(path, call))
     } catch (error) {
       if (error instanceof AppError && error.reason === 'NOT_FOUND') return null
       throw error

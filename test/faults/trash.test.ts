@@ -159,26 +159,48 @@ t.test('a row whose file never got to the trash is forgotten', async t => {
   await other.close()
 })
 
-t.test('a restore that stops is either undone or done', async t => {
-  for (const moment of ['before', 'after'] as const) {
-    const world = await startWorld(t)
+t.test('a restore that stops is either undone or done, and its stars follow', async t => {
+  // Where the back end moves nothing, the file is copied and then deleted from the trash.
+  for (const [hasMove, moment] of [
+    [true, 'before'],
+    [true, 'after'],
+    [false, 'after'],
+  ] as const) {
+    const world = await startWorld(t, hasMove)
     const { gate, app, token, providerId, root } = world
+    const file = join(root, 'tree/file.txt')
     await mkdir(join(root, 'tree'))
-    await writeFile(join(root, 'tree/file.txt'), 'bytes')
-    const input = { providerId, path: '/tree', recursive: true }
-    const { id } = (await app.ask(remove, { input }, token)).delete.trashItem
-    gate.arm(isMoveBack(moment))
-    const restoring = app.graphql(restore, { input: { id } }, token)
+    await writeFile(file, 'bytes')
+    const star = 'mutation ($at: LocationInput!) { addStar(input: $at) }'
+    await app.ask(star, { at: { providerId, path: '/tree/file.txt' } }, token)
+    const starred = async () =>
+      (await sql<{ path: string }>`select path from entry_stars`.execute(app.db)).rows.map(({ path }) => path)
+    const deleted = hasMove ? '/tree' : '/tree/file.txt'
+    const below = hasMove ? '/file.txt/' : '/'
+    const { id } = (await app.ask(remove, { input: { providerId, path: deleted, recursive: true } }, token)).delete
+      .trashItem
+    const [inTrash = ''] = await starred()
+    t.ok(inTrash.startsWith('/.stowage-trash/') && inTrash.endsWith(below))
+    // Another entry has taken the path meanwhile, so the restored one gets another name.
+    await (hasMove ? mkdir(join(root, 'tree')) : writeFile(file, 'others'))
+    gate.arm((hasMove ? isMoveBack : isPurge)(moment))
+    const restoring = app.graphql(restore, { input: { id, conflict: 'RENAME' } }, token)
     await gate.stopped
     t.same([await states(world), await world.listed()], [['RESTORING'], []])
     const other = await world.takeOver()
     await until(async () => `${await states(world)}` === (moment === 'before' ? 'TRASHED' : ''))
-    t.same(await world.listed(), moment === 'before' ? ['/tree'] : [])
+    t.same(await world.listed(), moment === 'before' ? [deleted] : [])
+    const seen = await starred()
 
     gate.release()
-    t.same((await restoring).errors, [])
-    t.equal(await readFile(join(root, 'tree/file.txt'), 'utf8'), 'bytes')
+    const { data, errors } = await restoring
+    t.same(errors, [])
+    const { path } = data.restore
+    t.not(path, deleted)
+    t.equal(await readFile(join(root, path, hasMove ? 'file.txt' : ''), 'utf8'), 'bytes')
     t.same([await states(world), await world.kept()], [[], []])
+    t.same(seen, [moment === 'before' ? inTrash : `${path}${below}`], 'the star is where the file is')
+    t.same(await starred(), [`${path}${below}`])
     await other.close()
   }
 })

@@ -6,11 +6,12 @@ import { isId, notInTrash, parseTrashId, timeOrderedIds } from '../../auth/id.ts
 import { type Authorized, authorize, needs } from '../../auth/needs.ts'
 import { formatPath } from '../../auth/path.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import { moveVersions } from '../../db/file-versions.ts'
+import type { Database } from '../../db/client.ts'
 import {
   deleteTrashItem,
   findUnfinished,
   insertTrashItem,
+  markRestored,
   markTrashed,
   setRestoredTo,
   type TrashItem,
@@ -159,8 +160,7 @@ export async function restoreFromTrash(
         { seed: item.id },
       ),
     )
-    await deleteTrashItem(db, item, restored.path)
-    if (restored.path !== path) await moveVersions(db, [{ from: granted, to: restored }], item.deletedAt)
+    await markRestored(db, item, restored.path)
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
     return restored
   } catch (error) {
@@ -208,8 +208,9 @@ async function restoreOver(
   const { count, isNative } = await location.versionTraits()
   const keep = count > 0 || isNative ? undefined : (replaced: WriteLocation) => putReplaced(context, replaced, signal)
   const existing = item.kind === 'directory' ? await statOrNull(location, signal) : null
-  if (existing?.kind === 'directory' && item.nativeId === null) {
-    await setRestoredTo(context.db, item.id, formatPath(location.path))
+  const isCopied = item.kind === 'directory' && !existing && !location.canMove
+  if ((existing?.kind === 'directory' || isCopied) && item.nativeId === null) {
+    await beginRestore(context.db, item, location)
     return moveTree(location.inTrash(item.id), location, { overwrite: true, keep, signal, turn })
   }
   const restored = await restoreTo(context, item, location, { overwrite: true, keep, signal })
@@ -224,6 +225,12 @@ async function putReplaced(context: TrashChangeContext, location: WriteLocation,
   if ((await putInTrash(context, location, existing, { jobId: null, signal })) === 'OFF') {
     throw nothingKeeps(location.path)
   }
+}
+
+/** Stores where the entry will be, so that its marks follow it there although the server is killed after the last step. */
+async function beginRestore(db: Database, item: TrashItem, { path }: WriteLocation): Promise<void> {
+  item.restoredTo = formatPath(path)
+  await setRestoredTo(db, item.id, item.restoredTo)
 }
 
 interface RestoreOptions {
@@ -241,6 +248,10 @@ async function restoreTo(
 ): Promise<CheckedEntry | Taken> {
   const { db } = context
   const { nativeId } = item
+  // A folder that has to be copied may continue in an existing one, so its path is stored when the copy begins.
+  if (nativeId !== null || item.kind === 'file' || destination.canMove) {
+    await beginRestore(db, item, destination)
+  }
   if (nativeId !== null) return restoreNative(context, { ...item, nativeId }, destination, { overwrite, keep, signal })
   const source = destination.inTrash(item.id)
   if (keep && item.kind === 'file') {
@@ -258,7 +269,7 @@ async function restoreTo(
     if (!overwrite) return taken
     await requireReplaceable(item.kind, destination, existing, signal)
   }
-  await setRestoredTo(db, item.id, formatPath(destination.path))
+  await beginRestore(db, item, destination)
   await moveTree(source, destination, { overwrite: false, signal })
   return destination.stat(signal)
 }

@@ -2,6 +2,7 @@
  * Decides about items whose state was changing, by looking where their entries are, and deletes expired items for good. One
  * server at a time works on an item.
  */
+import { parsePath } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
 import { findJobs } from '../../db/jobs/jobs.ts'
 import { findProviders } from '../../db/providers.ts'
@@ -11,6 +12,7 @@ import {
   deleteTrashItem,
   forgetTrashItem,
   isAnyItemDue,
+  markRestored,
   markTrashed,
   postponeTrashItem,
   renewTrashItem,
@@ -68,9 +70,22 @@ async function settle(
   const trash = await trashOf(context, item)
   if (!trash) return
   if (await trash.has(item, signal)) await markTrashed(db, item)
-  else if (isOver || item.state === 'RESTORING' || Date.now() - item.deletedAt.getTime() > longestChange) {
+  else if (item.state === 'RESTORING' && (await isRestored(trash, item, signal))) {
+    await markRestored(db, item, parsePath(item.restoredTo ?? item.path))
+  } else if (isOver || item.state === 'RESTORING' || Date.now() - item.deletedAt.getTime() > longestChange) {
     await forgetTrashItem(db, item)
   } else await postponeTrashItem(db, item)
+}
+
+/** Returns whether the path to which the entry was being restored has one of its kind and size. */
+async function isRestored(
+  trash: ProviderTrash,
+  { restoredTo, kind, size }: TrashItem,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (restoredTo === null) return false
+  const found = await trash.entryAt(parsePath(restoredTo), signal)
+  return found?.kind === kind && (kind === 'directory' || size === null || found.size === size)
 }
 
 /** Settles an item whose change has just failed. */
