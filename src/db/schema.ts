@@ -893,7 +893,7 @@ interface JobTable extends CreatorColumns {
   /** The time whose state a RESTORE brings back; null for other kinds. */
   restore_at: ColumnType<Date | null, Date | null, never>
   /** Null unless the kind is KEEP_COPIES. */
-  keeping: ColumnType<CopyKeeping | null, string | null, never>
+  keeping: ColumnType<CopyKeeping | null, string | null, string>
   /** The results of a KEEP_COPIES at each of its sources, in their order; null before its first step. Only the database changes it. */
   checks: ColumnType<LocationCheck[] | null, never, null>
   /** A DELETE or a SYNC deletes for good, without the trash. True for jobs of versions without a trash. */
@@ -969,6 +969,8 @@ export interface CopyKeeping {
   repair: boolean
   /** The days after which a file is read again. */
   recheckDays: number
+  /** Whether somebody has retried the job, which then also restores files if most are missing. */
+  isRetried?: true
 }
 
 /** Counts of what a KEEP_COPIES has done and found at one of its sources. */

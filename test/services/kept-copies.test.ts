@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { timeOrderedIds } from '../../src/auth/id.ts'
-import { type JobRun, RunProgress, Tally } from '../../src/services/jobs/job-run.ts'
+import { failRestorations } from '../../src/db/jobs/failures.ts'
+import { fullReport, type JobRun, RunProgress, Tally } from '../../src/services/jobs/job-run.ts'
+import type { ReadLocation } from '../../src/storage/read-location.ts'
 import { startSshd } from '../servers/sshd.ts'
 import type { Data } from '../support/client.ts'
 import { toolCall, toolOutcome } from '../support/mcp.ts'
@@ -337,6 +339,55 @@ t.test('a full report counts what it does not list, and a retry looks at all fil
   tally.fail(run, { ...at, id: '7', path: '/q/known', reason: 'DAMAGED', message: 'x' })
   t.equal(tally.failures.length, 3, 'what is stored already stays')
   t.end()
+})
+
+t.test('a report stays bounded if very many files are missing, and its retry restores all', async t => {
+  const names = Array.from({ length: 30 }, (_, index) => `f${index}`)
+  await fill(rootA, Object.fromEntries(names.map(name => [`r/${name}`, `the bytes of ${name}`])))
+  const sources = [a, b].map(providerId => ({ providerId, path: '/r' }))
+  t.match(await keep('/r', { sources }), { state: 'SUCCEEDED' })
+  for (const name of names.slice(0, 22)) await rm(join(rootA, 'r', name))
+  const { id } = await keep('/r', { sources })
+  const lease = 'a0000000-0000-4000-8000-000000000000'
+  await sql`update jobs set lease_id = ${lease} where id = ${id}`.execute(app.db)
+  // As if the job had found that 10,050 other files are missing.
+  await sql`
+    insert into job_entries (job_id, state, provider_id, path, depth, is_new_target, is_started, finding)
+    select ${id}, 'LISTED', ${a}, '/r/g' || n, 1, false, false,
+      json_build_object('kind', 'MISSING', 'source', 0, 'from', 1, 'at', 0, 'sha256', '00', 'seen', null)
+    from generate_series(1, 10050) as n`.execute(app.db)
+  const { rows: kept } = await sql<{ id: number }>`
+    select kept_folder as id from kept_files group by 1 having count(*) = 30 order by 1 desc limit 1`.execute(app.db)
+  const failed = await failRestorations(
+    app.db,
+    { job: { id }, lease },
+    { source: 0, keptFolders: kept.map(each => each.id) },
+    {
+      least: 20,
+      reason: 'PRECONDITION_FAILED',
+      message: 'Most files are missing.',
+      room: 10_000 - 22,
+      full: fullReport({ providerId: a, path: 'r' } as ReadLocation),
+    },
+  )
+  t.equal(failed, 10_050)
+  await sql`update jobs set lease_id = null where id = ${id}`.execute(app.db)
+  const listed = sql<{ count: number }>`select count(*)::int as count from job_entries where job_id = ${id}`
+  t.same((await listed.execute(app.db)).rows, [{ count: 10_001 }], 'and the one that says so')
+  const download = async (format: string) => {
+    const url = `${app.url}/api/jobs/report?id=${id}&format=${format}`
+    return (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text()
+  }
+  const { unlistedFindings, findings } = JSON.parse(await download('json'))
+  t.same([unlistedFindings, findings.length], [72, 10_001])
+  t.match(await download('text'), /\nThe counts include 72 more, for which this list has no room\.\n$/)
+
+  await control(world, 'retryJob', id)
+  t.match(await ended(world, id), { state: 'SUCCEEDED', progress: { failed: 0 } })
+  t.equal(Object.keys(await tree(join(rootA, 'r'))).length, 30)
+  const { findings: restored, locations } = await reportOf(id)
+  t.equal(restored.length, 22)
+  t.match(locations[0], { missing: 22, restored: 22 })
 })
 
 t.test('a lock and a quota keep a file as it is', async t => {

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Reason } from '../../errors.ts'
 import type { Database } from '../client.ts'
-import { type JobEntry, type RunId, toEntry } from './entries.ts'
+import { insertEntries, type JobEntry, type NewFailure, type RunId, toEntry } from './entries.ts'
 
 export interface JobFailure {
   id: string
@@ -68,39 +68,79 @@ export async function countFindings(db: Database, jobId: string): Promise<number
   return rows[0]?.count ?? 0
 }
 
+/** Returns whether the report of a KEEP_COPIES has no room for everything that has failed. Its top then has failed, too. */
+export async function isReportFull(db: Database, jobId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from job_entries inner join jobs on jobs.id = job_id
+    where job_id = ${jobId} and kind = 'KEEP_COPIES' and job_entries.state = 'SOURCE' and reason = 'TOO_LARGE' limit 1`.execute(
+    db,
+  )
+  return rows.length > 0
+}
+
+/** Counts what has failed or was restored in a KEEP_COPIES and is not in its report, which is full. */
+export async function countUnlisted(db: Database, jobId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select greatest(0, jobs.failed - listed.failed)::float8
+      + greatest(0, (select coalesce(sum((each->>'restored')::bigint), 0) from jsonb_array_elements(jobs.checks) as each)
+          - listed.restored)::float8 as count
+    from jobs, (
+      select count(*) filter (where reason is not null) as failed,
+        count(*) filter (where reason is null and state = 'KEPT' and finding->>'from' is not null) as restored
+      from job_entries where job_id = ${jobId}
+    ) as listed
+    where jobs.id = ${jobId}`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
 /**
  * Fails the files that are to be restored because they are missing in one source, if these are at least `least` and more than half of those
  * that should be there. A retry restores them.
  * @param side.keptFolders the pairs whose files should be there
- * @returns whether it has failed them
+ * @param failure.room how many of them the report lists. The others only count
+ * @param failure.full the failure that says so; null if the report has it already
+ * @returns how many; null if it has not failed them
  */
 export async function failRestorations(
   db: Database,
   { job, lease }: RunId,
   { source, keptFolders }: { source: number; keptFolders: readonly number[] },
-  { least, reason, message }: { least: number; reason: Reason; message: string },
-): Promise<boolean> {
-  const { rows } = await sql<{ has_failed: boolean }>`
-    with missing as (
-      select id from job_entries
-      where job_id = ${job.id} and state = 'LISTED' and reason is null and not is_started
-        and finding->>'kind' = 'MISSING' and (finding->>'source')::int = ${source}
-    ), counted as (
-      select count(*)::int as missing from missing having count(*) >= ${least}
-    ), job as (
-      update jobs set failed = failed + counted.missing from counted
-      where jobs.id = ${job.id} and jobs.lease_id = ${lease} and counted.missing * 2 > (
-        select max(kept.files) from (
-          select count(*) as files from kept_files
-          where kept_folder = any(${keptFolders}::integer[]) and not is_deleted group by kept_folder
-        ) as kept)
-      returning jobs.id
-    ), failed as (
-      update job_entries set state = 'KEPT', reason = ${reason}, message = ${message} from job
-      where job_entries.job_id = job.id and job_entries.id in (select id from missing)
-    )
-    select exists (select from job) as has_failed`.execute(db)
-  return rows[0]?.has_failed === true
+  failure: { least: number; reason: Reason; message: string; room: number; full: NewFailure | null },
+): Promise<number | null> {
+  const { least, reason, message, full } = failure
+  const room = Math.max(0, failure.room)
+  return db.transaction().execute(async tx => {
+    const { rows } = await sql<{ missing: number }>`
+      with missing as (
+        select id, row_number() over (order by id) > ${room} as is_unlisted from job_entries
+        where job_id = ${job.id} and state = 'LISTED' and reason is null and not is_started
+          and finding->>'kind' = 'MISSING' and (finding->>'source')::int = ${source}
+      ), counted as (
+        select count(*)::int as missing from missing having count(*) >= ${least}
+      ), job as (
+        update jobs set failed = failed + counted.missing from counted
+        where jobs.id = ${job.id} and jobs.lease_id = ${lease} and counted.missing * 2 > (
+          select max(kept.files) from (
+            select count(*) as files from kept_files
+            where kept_folder = any(${keptFolders}::integer[]) and not is_deleted group by kept_folder
+          ) as kept)
+        returning jobs.id, counted.missing
+      ), failed as (
+        update job_entries set state = 'KEPT', reason = ${reason}, message = ${message} from job
+        where job_entries.job_id = job.id and job_entries.id in (select id from missing where not is_unlisted)
+      ), unlisted as (
+        delete from job_entries using job
+        where job_entries.job_id = job.id and job_entries.id in (select id from missing where is_unlisted)
+      )
+      select missing from job`.execute(tx)
+    const [counted] = rows
+    if (!counted) return null
+    if (full && counted.missing > room) {
+      await insertEntries(tx, job.id, [full])
+      await sql`update jobs set failed = failed + 1 where id = ${job.id}`.execute(tx)
+    }
+    return counted.missing
+  })
 }
 
 /** Counts the files that a VERIFY has found damaged or missing. */

@@ -258,6 +258,7 @@ export async function queueAfterEnd(
       error_reason: null,
       error_message: null,
       failed: zero,
+      ...(job.keeping && { keeping: JSON.stringify({ ...job.keeping, isRetried: true } satisfies CopyKeeping) }),
       ...(isRestart && {
         files: zero,
         bytes: zero,

@@ -27,7 +27,7 @@ const jobReport: Operation = {
   tag: 'Jobs',
   summary: 'Downloads what a job of the kind KEEP_COPIES has read, found and done.',
   description:
-    'It has at most 100,000 findings. The GraphQL field `copyReport` of the job returns all of them in pages.',
+    'It lists the first 10,000 findings, and `unlistedFindings` counts the others. The GraphQL field `copyReport` of the job returns the list in pages.',
   security: withCredential,
   query: parameters,
   responses: {
@@ -37,7 +37,17 @@ const jobReport: Operation = {
       content: {
         'application/json': {
           type: 'object',
-          required: ['id', 'state', 'repair', 'recheckDays', 'startedAt', 'endedAt', 'locations', 'findings'],
+          required: [
+            'id',
+            'state',
+            'repair',
+            'recheckDays',
+            'startedAt',
+            'endedAt',
+            'locations',
+            'unlistedFindings',
+            'findings',
+          ],
           properties: {
             id: text,
             state: text,
@@ -58,6 +68,7 @@ const jobReport: Operation = {
                 },
               },
             },
+            unlistedFindings: count,
             findings: {
               type: 'array',
               items: {

@@ -31,10 +31,12 @@ async function* writeJson({
   job,
   locations,
   names,
+  unlisted,
   findings,
 }: CopyReportContent): AsyncGenerator<string, void, undefined> {
   const { id, state, keeping, startedAt, endedAt } = job
-  const head = { id, state, repair: keeping?.repair, recheckDays: keeping?.recheckDays, startedAt, endedAt, locations }
+  const settings = { repair: keeping?.repair, recheckDays: keeping?.recheckDays }
+  const head = { id, state, ...settings, startedAt, endedAt, locations, unlistedFindings: unlisted }
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n  "findings": [`
   let separator = ''
   for await (const finding of findings) {
@@ -65,6 +67,7 @@ async function* writeText({
   job,
   locations,
   names,
+  unlisted,
   findings,
 }: CopyReportContent): AsyncGenerator<string, void, undefined> {
   const { keeping } = job
@@ -84,7 +87,8 @@ async function* writeText({
     yield `${foundAt ?? '-'}  ${kind}${isRestored ? ', restored' : ''}  ${line(`${storage ?? providerId}:${path}`)}\n  ${line(message)}\n`
     isEmpty = false
   }
-  if (isEmpty) yield 'None.\n'
+  if (unlisted > 0) yield `The counts include ${unlisted} more, for which this list has no room.\n`
+  else if (isEmpty) yield 'None.\n'
 }
 
 function shown(time: Date | null): string {

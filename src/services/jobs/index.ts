@@ -10,7 +10,7 @@ import { type Grant, isUnrestricted, requireScope } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
-import { type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
+import { isReportFull, type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
 import {
   countActive,
   deleteJobsEndedBefore,
@@ -246,12 +246,13 @@ export function createJobs(options: {
       return job
     },
 
-    /** Retries what failed. A SYNC compares everything again. */
+    /** Retries what failed. A SYNC, and a KEEP_COPIES whose report is full, compares everything again. */
     retry: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RETRY', id, async (trx, job) => {
         // A SYNC deletes extra entries only in folders without a failure, so it has to find those again.
         // A job that has undone its copies makes them again.
-        const isRestart = job.kind === 'SYNC' || job.outcome === 'UNDO'
+        // A KEEP_COPIES whose report is full does not know what else has failed.
+        const isRestart = job.kind === 'SYNC' || job.outcome === 'UNDO' || (await isReportFull(trx, job.id))
         const changed = await queueAfterEnd(trx, job, { isRestart })
         if (!changed) return null
         await requireFewJobs(trx, changed)

@@ -103,10 +103,13 @@ export class Tally implements StepResults {
   /** Lists a failure or, if it is new and the report is full, only counts it. */
   fail({ progress, sources: [source] }: JobRun, failure: NewFailure): void {
     progress.hasFailed = true
-    if (failure.id !== undefined || progress.room > 0) this.failures.push(failure)
-    else this.unlisted += 1
-    if (progress.room === 0 && source) this.failures.push(fullReport(source))
+    const isListed = failure.id !== undefined || progress.room > 0
     progress.room -= 1
+    if (isListed) return void this.failures.push(failure)
+    this.unlisted += 1
+    if (progress.saysFull || !source) return
+    progress.saysFull = true
+    this.failures.push(fullReport(source))
   }
 
   /**
@@ -134,8 +137,8 @@ export class Tally implements StepResults {
   }
 }
 
-/** The failure after which a report lists no others. A retry of it looks at all files again. */
-function fullReport({ providerId, path }: ReadLocation): NewFailure {
+/** The failure after which a report lists no others. A retry looks at all files again. */
+export function fullReport({ providerId, path }: ReadLocation): NewFailure {
   const message = `More than ${maxFindings} files are not as they should be. The report counts all of them, and lists the first ones.`
   const at = { providerId, path: formatPath(path), targetPath: null, depth: 0, isNewTarget: false }
   return { ...at, state: 'SOURCE', isStarted: true, reason: 'TOO_LARGE', message }
@@ -239,6 +242,8 @@ export class RunProgress {
   hasFailed: boolean
   /** The number of findings that the report of a KEEP_COPIES has room for. */
   room = Number.POSITIVE_INFINITY
+  /** Whether the report says that it has no room for all of them. */
+  saysFull = false
 
   /** @param known the progress of earlier runs */
   constructor({ totalFiles, totalBytes, failed }: Pick<JobProgress, 'totalFiles' | 'totalBytes' | 'failed'>) {

@@ -4,7 +4,7 @@ import { authorizeJob } from '../../auth/needs.ts'
 import { changeWithOwnEvents } from '../../db/audit-events.ts'
 import type { Database } from '../../db/client.ts'
 import { LeaseLost } from '../../db/jobs/entries.ts'
-import { countFindings } from '../../db/jobs/failures.ts'
+import { countFindings, isReportFull } from '../../db/jobs/failures.ts'
 import type { JobRecord } from '../../db/jobs/jobs.ts'
 import { endRun, hasFailed, renewJob, type Totals } from '../../db/jobs/leases.ts'
 import { type AgreedFile, openKeptFolders, storeKept } from '../../db/kept-files.ts'
@@ -174,7 +174,10 @@ async function work(
       trash,
       onError,
     }
-    if (job.kind === 'KEEP_COPIES') progress.room = maxFindings - (await countFindings(db, job.id))
+    if (job.kind === 'KEEP_COPIES') {
+      progress.room = maxFindings - (await countFindings(db, job.id))
+      progress.saysFull = await isReportFull(db, job.id)
+    }
     const counting = new AbortController()
     const counted = countSources(run, progress, AbortSignal.any([granted, counting.signal]))
     try {

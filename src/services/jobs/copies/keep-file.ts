@@ -255,7 +255,9 @@ async function decideDamage(work: FileWork, read: ReadContent): Promise<void> {
       await agree(work, copy, read.sha256, { checkedAt: new Date() })
     }
     // The report names the one decision that takes unexpected bytes for the right ones.
-    work.found.push({ ...work.at, state: 'KEPT', finding: findingOf('UNCLEAR', original.source) })
+    if (run.progress.room > 0)
+      work.found.push({ ...work.at, state: 'KEPT', finding: findingOf('UNCLEAR', original.source) })
+    run.progress.room -= 1
     return
   }
   if (winner !== 'EXPECTED' || !good) return report(work, original, damaged(original))

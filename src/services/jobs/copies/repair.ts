@@ -13,10 +13,10 @@ import type { CheckedEntry } from '../../../storage/validate-entry.ts'
 import type { WriteLocation } from '../../../storage/write-location.ts'
 import { statOrNull, taken } from '../../files/conflict.ts'
 import { copyFile } from '../../files/copying.ts'
-import { type JobRun, passingBytes, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
+import { fullReport, type JobRun, passingBytes, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
 import { readWhole } from '../reading.ts'
 import { keepsVersions } from '../remove.ts'
-import { checkOf, findingOf, locationsAt, providersOf } from './file-work.ts'
+import { checkOf, findingOf, keepingOf, locationsAt, providersOf } from './file-work.ts'
 import { keptPathOf } from './keep.ts'
 import { requireUnchanged } from './keep-file.ts'
 
@@ -42,10 +42,13 @@ export async function carryOutRepairs(run: JobRun): Promise<void> {
           const isDone = await tally.attempt(run, entry, isRetry =>
             repair(run, tally, entry, entry.isStarted || isRetry),
           )
+          if (isDone === undefined) return
+          const change = isDone ? null : overtakenBy(run, tally, entry)
           // They stay for the report.
-          if (isDone && run.progress.room > 0) done.push(entry.id)
-          if (isDone) run.progress.room -= 1
-          if (isDone === false) overtaken.push(overtakenBy(run, tally, entry))
+          const hasRoom = run.progress.room > 0
+          if (hasRoom && change) overtaken.push(change)
+          else if (hasRoom) done.push(entry.id)
+          run.progress.room -= 1
         }),
       )
       await finishEntries(run.db, run, ids, { kept: done, found: overtaken, done: tally })
@@ -58,11 +61,19 @@ export async function carryOutRepairs(run: JobRun): Promise<void> {
 /** Most files of a folder are missing when its disk is not mounted, or when somebody has deleted them. A retry restores them. */
 async function failIfMostAreMissing(run: JobRun): Promise<void> {
   const { db, keptFolders, progress, sources } = run
+  const [original] = sources
+  if (!original || keepingOf(run).isRetried) return
   for (const [source, { path }] of sources.entries()) {
     const side = { source, keptFolders: source === 0 ? keptFolders : keptFolders.slice(source - 1, source) }
     const message = `Most files of "${formatPath(path)}" are missing, so nothing was restored: mount its disk, or retry the job to restore them.`
-    const many = { least: manyMissing, reason: 'PRECONDITION_FAILED', message } as const
-    if (await failRestorations(db, run, side, many)) progress.hasFailed = true
+    const { room, saysFull } = progress
+    const full = saysFull ? null : fullReport(original)
+    const many = { least: manyMissing, reason: 'PRECONDITION_FAILED', message, room, full } as const
+    const failed = await failRestorations(db, run, side, many)
+    if (failed === null) continue
+    progress.hasFailed = true
+    progress.room -= failed
+    progress.saysFull ||= progress.room < 0
   }
 }
 

@@ -1,7 +1,7 @@
 /** The reports of jobs that keep copies, as pages and as a whole. */
 import type { Viewer } from '../../../auth/viewer.ts'
 import type { Database } from '../../../db/client.ts'
-import { listFindings } from '../../../db/jobs/failures.ts'
+import { countUnlisted, listFindings } from '../../../db/jobs/failures.ts'
 import type { JobRecord } from '../../../db/jobs/jobs.ts'
 import { findProviders } from '../../../db/providers.ts'
 import { AppError } from '../../../errors.ts'
@@ -24,6 +24,8 @@ export interface CopyReportContent {
   locations: readonly (CheckedLocation & { storage: string | null })[]
   /** The names of the storages by their ids. */
   names: ReadonlyMap<string, string>
+  /** The number of findings that the report has no room for. */
+  unlisted: number
   /** Ends after `maxReported`, and fails when the viewer may not see the job any more. */
   findings: AsyncGenerator<ReportFinding, void, undefined>
 }
@@ -64,7 +66,7 @@ export function createCopyReports(db: Database, find: (viewer: Viewer | null, id
       const found = await findProviders(db, [...new Set(job.sources.map(({ providerId }) => providerId))])
       const names = new Map(found.map(provider => [provider.id, provider.name]))
       const locations = toChecks(job).map(each => ({ ...each, storage: names.get(each.providerId) ?? null }))
-      return { job, locations, names, findings: all(viewer, job) }
+      return { job, locations, names, unlisted: await countUnlisted(db, id), findings: all(viewer, job) }
     },
   }
 }
