@@ -31,8 +31,8 @@ export interface Store {
 export interface Replicas {
   readonly api: Client
   token: string
-  /** Kills servers or the database, and starts them again. */
-  kill(what: Victim): Promise<void>
+  /** Kills servers or the database, and starts them again. @param meanwhile runs before they start */
+  kill(what: Victim, meanwhile?: () => Promise<void>): Promise<void>
   /** Resolves with the memory of all servers, in bytes. */
   memory(): Promise<number>
   query(sql: string): Promise<Record<string, unknown>[]>
@@ -95,7 +95,7 @@ export async function startReplicas(
       return first()
     },
     token,
-    async kill(what) {
+    async kill(what, meanwhile) {
       const servers = {
         'first server': [0],
         'second server': [1],
@@ -106,6 +106,7 @@ export async function startReplicas(
       const dead = servers[what]
       await killServers(dead)
       if (what === 'database' || what === 'everything') await killDatabase()
+      await meanwhile?.()
       for (const index of dead) programs[index] = await launch()
     },
     async memory() {

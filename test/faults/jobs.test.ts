@@ -12,7 +12,7 @@ import type { Data } from '../support/client.ts'
 import { atNight, extent, isNight } from '../support/extent.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
-import { type Replicas, type Store, startReplicas, type Victim, victims } from './job-replicas.ts'
+import { type Replicas, type Store, sha256, startReplicas, type Victim, victims } from './job-replicas.ts'
 import { below, dice, rounds } from './rounds.ts'
 
 const run = promisify(execFile)
@@ -32,8 +32,17 @@ async function writeTree(root: string, count: number, random: () => number): Pro
   }
 }
 
-/** Runs a job to its end while servers and the database are killed. Resolves with the job and what was killed. */
-async function runUnderKills(replicas: Replicas, input: object, random: () => number, kills: number) {
+/**
+ * Runs a job to its end while servers and the database are killed. Resolves with the job and what was killed.
+ * @param meanwhile runs while no server does, after each kill
+ */
+async function runUnderKills(
+  replicas: Replicas,
+  input: object,
+  random: () => number,
+  kills: number,
+  meanwhile?: () => Promise<void>,
+) {
   const { token } = replicas
   const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
   const { createJob } = await replicas.api.ask(create, { input }, token)
@@ -49,8 +58,9 @@ async function runUnderKills(replicas: Replicas, input: object, random: () => nu
   }
   while (killed.length < kills && (await hasEnded()) !== true) {
     await sleep(random() * 1500)
-    const victim = victims[below(random, victims.length)] ?? 'everything'
-    await replicas.kill(victim)
+    const possible = meanwhile ? (['both servers', 'everything'] as const) : victims
+    const victim = possible[below(random, possible.length)] ?? 'everything'
+    await replicas.kill(victim, meanwhile)
     killed.push(victim)
   }
   await until(hasEnded, { within: isLong ? 1_800_000 : 240_000, every: 100 })
@@ -195,7 +205,7 @@ atNight(t, 'a RESTORE continues after kills', async t => {
   t.same(await disk.read('tree'), expected)
 })
 
-atNight(t, 'kept copies are repaired although servers are killed', async t => {
+atNight(t, 'kept copies are repaired although servers are killed, and edits stay', async t => {
   const random = dice(t)
   const { roots, replicas } = await startFor(t, 'KEEP_COPIES')
   const disk = await replicas.connectLocal('disk', join(roots, 'a'))
@@ -204,24 +214,37 @@ atNight(t, 'kept copies are repaired although servers are killed', async t => {
   const expected = await disk.read('tree')
   const sources = [disk, other].map(({ providerId }) => ({ providerId, path: '/tree' }))
   const input = { kind: 'KEEP_COPIES', sources, repair: true, recheckDays: 0 }
-  t.match((await runUnderKills(replicas, input, random, 0)).job, { state: 'SUCCEEDED', progress: { failed: 0 } })
+  const done = { state: 'SUCCEEDED', error: null, progress: { failed: 0 } }
+  t.match((await runUnderKills(replicas, input, random, 0)).job, done)
   t.same(await other.read('tree'), expected)
   const paths = Object.keys(expected)
-  const damaged = paths.filter((_, index) => index % 3 === 0)
-  const gone = paths.filter((_, index) => index % 3 === 1)
+  const every = (step: number, rest: number) => paths.filter((_, index) => index % step === rest)
+  const [damaged, gone] = [every(3, 0), every(3, 1)]
+  const edited = new Set([every(9, 0), every(9, 1), every(9, 2)].flat())
   for (const path of damaged) await flip(join(roots, 'a/tree', path))
   for (const path of gone) await rm(join(roots, 'a/tree', path))
-  const { job, killed } = await runUnderKills(replicas, input, random, rounds(1))
+  const edit = async () => {
+    for (const path of edited) await writeFile(join(roots, 'a/tree', path), `an edit of ${path}`)
+  }
+  const { job, killed } = await runUnderKills(replicas, input, random, rounds(1), edit)
   t.comment(`killed ${killed.join(', ') || 'nothing'}`)
-  t.match(job, { state: 'SUCCEEDED', error: null, progress: { failed: 0 } })
-  t.same(await disk.read('tree'), expected)
-  t.same(await other.read('tree'), expected)
-  const count = async (from: string) =>
-    (await replicas.query(`select count(distinct path)::int as count from ${from}`))[0]
-  const { count: versions } = (await count(`file_versions where provider_id = '${disk.providerId}'`)) ?? {}
-  t.equal(versions, damaged.length, 'each damaged file has its damaged bytes as a version')
-  const { count: reported } = (await count("job_entries where state = 'KEPT' and finding is not null")) ?? {}
-  t.equal(reported, damaged.length + gone.length, 'the report names each of them')
+  t.match(job, done)
+  const isEdited = killed.length > 0
+  const repaired = [...damaged, ...gone].filter(path => !(isEdited && edited.has(path)))
+  const pathsOf = async (from: string) =>
+    new Set((await replicas.query(`select trim(trailing '/' from path) as path from ${from}`)).map(row => row.path))
+  const versions = await pathsOf(`file_versions where provider_id = '${disk.providerId}'`)
+  const reported = await pathsOf("job_entries where state = 'KEPT' and finding is not null")
+  const isOutside = (set: Set<unknown>) => (path: string) => !set.has(`/tree/${path}`)
+  t.same(repaired.filter(path => damaged.includes(path)).filter(isOutside(versions)), [], 'damaged bytes are versions')
+  t.same(repaired.filter(isOutside(reported)), [], 'the report names each of them')
+
+  const edits = Object.fromEntries([...edited].map(path => [path, sha256(Buffer.from(`an edit of ${path}`))]))
+  const wanted = { ...expected, ...(isEdited && edits) }
+  t.same(await disk.read('tree'), wanted)
+  t.match((await runUnderKills(replicas, input, random, 0)).job, done)
+  t.same(await disk.read('tree'), wanted)
+  t.same(await other.read('tree'), wanted, 'the next run copies the edits')
   await replicas.query('delete from job_entries')
 })
 
