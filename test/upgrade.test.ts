@@ -7,12 +7,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { connect } from '../src/db/client.ts'
 import { startEmbeddedPostgres } from '../src/db/embedded/index.ts'
 import { type Client, client, type Data } from './support/client.ts'
 import { atNight } from './support/extent.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
+import { makeShare, sharePath } from './support/shares.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests assert what they read
 type Fixture = any
@@ -75,6 +76,39 @@ function resume(api: Client, fixture: Fixture): Promise<Response> {
   return api.request(fixture.upload, { method: 'PATCH', token: fixture.key, headers, body: ' last' })
 }
 
+/** A storage from before keeps versions from when somebody sets their number. Holds and share links work there, too. */
+async function keepsFiles(
+  t: Test,
+  api: Client,
+  { providerId, path, token }: { providerId: string; path: string; token: string },
+): Promise<void> {
+  const ask = (document: string, input: object) => api.ask(document, { input }, token)
+  const versions = '{ providers { id versions { count } } }'
+  const countOf = async () =>
+    (await api.ask(versions, {}, token)).providers.find(({ id }: { id: string }) => id === providerId).versions.count
+  t.equal(await countOf(), 0, 'nothing keeps more than before')
+  await ask('mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }', {
+    id: providerId,
+    versionCount: 5,
+  })
+  const before = await (await api.download(token, providerId, path)).text()
+  const file = `query ($id: ID!, $path: String!) {
+    file(providerId: $id, path: $path) { versions(first: 2) { nodes { size isCurrent } } } }`
+  await api.upload(token, providerId, path, 'replaced', '&conflict=replace')
+  const kept = (await api.ask(file, { id: providerId, path }, token)).file.versions.nodes
+  t.ok(
+    kept.some(({ size }: { size: number }) => size === before.length),
+    'the replaced file is a version',
+  )
+  const { link } = await makeShare(api, token, { providerId, path })
+  t.equal(await (await api.request(sharePath(link, 'content', { path: '/note.txt' }))).text(), 'replaced')
+  const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
+  t.ok(await ask(hold, { providerId, path, reason: 'Contract 4711' }))
+  const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { trashItem { id } } }'
+  const { errors } = await api.graphql(remove, { input: { providerId, path } }, token)
+  t.match(errors, [{ extensions: { reason: 'ON_HOLD' } }])
+}
+
 atNight(t, 'everything of the first version works after an upgrade', async t => {
   const folder = await temporaryFolder(t)
   const [data, files] = [join(folder, 'data'), join(folder, 'files')]
@@ -126,6 +160,7 @@ atNight(t, 'everything of the first version works after an upgrade', async t => 
   const target = { providerId: fixture.disk, path: '/copies' }
   const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { state } } }'
   t.ok(await api.ask(create, { input: { ...job, target } }, owner.token), 'new features work with old rows')
+  await keepsFiles(t, api, { providerId: fixture.disk, path: '/team/note.txt', token: owner.token })
   t.match(await doctor(), { status: 0, stdout: /^✓ Secret: It decrypts all stored credentials\.$/m })
 })
 
@@ -188,4 +223,5 @@ t.test('everything of the second version works after an upgrade', async t => {
     body: 'dropped',
   })
   t.equal(dropped.status, 201)
+  await keepsFiles(t, api, { providerId: fixture.disk, path: '/team/note.txt', token: owner.token })
 })
