@@ -319,6 +319,7 @@ const firstFiles: Record<string, string> = {
   'web/src/files/rename': 'plan.ts',
   'web/src/files/restore': 'restore-dialog.tsx',
   'web/src/files/search': 'field.tsx',
+  'web/src/files/share': 'dialog.tsx',
   'web/src/files/tree': 'tree.tsx',
   'web/src/files/upload': 'queue.ts',
   'web/src/files/versions': 'panel.tsx',

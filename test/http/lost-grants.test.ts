@@ -316,6 +316,40 @@ t.test('running transfers', async t => {
     await cutAll(t, world, key, by => by.ask(revoke, { id }, owner.token), '401 KEY_REVOKED')
   })
 
+  t.test('downloads of a recipient end when they are removed from a share, and when it is revoked', async t => {
+    const { app, replica } = world
+    const [ann, bob] = [await world.editor(), await world.editor()]
+    const update = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
+    const revoke = 'mutation ($id: ID!) { revokeShare(id: $id) { id } }'
+    const share = await makeShare(app, owner.token, { providerId: provider, path: '/a', userIds: [ann.id, bob.id] })
+    const path = sharePath(share.link, 'content', { path: '/large' })
+    const start = async (server: TestApp, { token }: Person) => {
+      const { ended } = await reader(server, path, auth(token))
+      let endedAt = 0
+      void ended.then(() => {
+        endedAt = performance.now()
+      })
+      return { ended, isRunning: () => endedAt === 0, endedAt: () => endedAt }
+    }
+    const cut = async (running: Awaited<ReturnType<typeof start>>[], change: Promise<unknown>) => {
+      await change
+      const changedAt = performance.now()
+      for (const { ended } of running) t.equal(await ended, '200, cut')
+      const slowest = Math.max(...running.map(({ endedAt }) => endedAt())) - changedAt
+      t.ok(slowest < endTimeout)
+      t.comment(`the last download was cut ${Math.round(slowest)} ms after the change`)
+    }
+    const ofAnn = [await start(app, ann), await start(replica, ann)]
+    const ofBob = [await start(app, bob), await start(replica, bob)]
+    const removal = { id: share.id, removeUserIds: [ann.id] }
+    await cut(ofAnn, replica.ask(update, { input: removal }, owner.token))
+    t.ok(
+      ofBob.every(({ isRunning }) => isRunning()),
+      'those of others go on',
+    )
+    await cut(ofBob, replica.ask(revoke, { id: share.id }, owner.token))
+  })
+
   atNight(t, 'transfers end when their key expires', async t => {
     const tomorrow = new Date(Date.now() + 86_400_000)
     const { key, id } = await world.app.createKey(owner.token, { name: 'k', scopes: ['write'], expiresAt: tomorrow })

@@ -36,6 +36,8 @@ t.test('email about shares', async t => {
     })
     return server.received()
   }
+  /** The messages that one of the tests sends to people of the workspace. */
+  const toPeople = 2
   const waiting = () => app.db.selectFrom('share_emails').selectAll().execute()
   const due = () => sql`update share_emails set next_attempt_at = now()`.execute(app.db)
   const reason = async (input: object) =>
@@ -104,6 +106,56 @@ t.test('email about shares', async t => {
     t.equal((await server.received()).length, 2, 'nobody gets a link that has ended')
   })
 
+  t.test('people of the workspace get the link of what is shared with them, and only those who are new', async t => {
+    await sql`delete from rate_limits`.execute(app.db)
+    const before = (await server.received()).length
+    const invite = 'mutation { createInvite(input: { role: NONE }) { invite } }'
+    const join = async (email: string) => {
+      const { createInvite } = await app.ask(invite, {}, token)
+      return (await app.register(email, { invite: createInvite.invite })).id
+    }
+    const [carl, dora] = [await join('carl@example.org'), await join('dora@example.org')]
+    const rename = async (name: string | null) =>
+      sql`update users set name = ${name} where email = 'owner@example.org'`.execute(app.db)
+    await rename('Eve\u202e<b>\r\nhttps://evil.example/\r\n')
+    const expiresAt = new Date(Date.now() + 86_400_000)
+    const more = { userIds: [carl], emailUsers: true, expiresAt, note: 'Hi\r\n.\r\nhttps://evil.example/' }
+    const { id, url } = await share({ path: `/team/${injecting}`, ...more })
+    const update = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
+    const addressed = async (count: number) => {
+      const of = async () => (await server.received()).filter(({ recipient }) => /^(?:carl|dora)@/.test(recipient))
+      await until(async () => (await of()).length >= count || (await of()).length)
+      return of()
+    }
+    const [first] = await addressed(1)
+    t.equal(first?.recipient, 'carl@example.org')
+    t.equal(first?.headers.subject, 'Eve <b> https://evil.example/ shares \u201cin Bcc: eve@example.org\u201d with you')
+    const lines = first?.text.trimEnd().split(/\r?\n/) ?? []
+    t.same(lines, [
+      'Eve <b> https://evil.example/ shares \u201cin Bcc: eve@example.org\u201d with you:',
+      '',
+      url,
+      '',
+      'Eve <b> https://evil.example/ writes:',
+      '',
+      '> Hi',
+      '> .',
+      '> https://evil.example/',
+      '',
+      `The link works until ${expiresAt.toUTCString()}.`,
+      '',
+      'Sign in with your account to open it. The link is of no use to others.',
+    ])
+    t.same([first?.headers.bcc, first?.headers['reply-to']], [undefined, 'owner@example.org'])
+    await app.ask(update, { input: { id, addUserIds: [carl, dora], emailUsers: true } }, token)
+    t.same((await addressed(2)).map(({ recipient }) => recipient).toSorted(), ['carl@example.org', 'dora@example.org'])
+    await app.ask(update, { input: { id, removeUserIds: [dora] } }, token)
+    await app.ask(update, { input: { id, addUserIds: [dora] } }, token)
+    await until(async () => (await waiting()).length === 0)
+    t.equal((await server.received()).length, before + 2, 'nobody gets an email who was not to get one')
+    await rename(null)
+  })
+
   t.test('the maker of a drop link hears of the files that arrive, in one message', async t => {
     const told = await share({ kind: 'DROP', notify: true })
     const silent = await share({ kind: 'DROP' })
@@ -114,7 +166,7 @@ t.test('email about shares', async t => {
     t.equal((await waiting()).length, 1)
     await due()
     const of = async (count: number) =>
-      (await received(2 + count)).filter(({ recipient }) => recipient === 'owner@example.org')
+      (await received(2 + toPeople + count)).filter(({ recipient }) => recipient === 'owner@example.org')
     const [message] = await of(1)
     t.equal(message?.headers.subject, '3 files arrived in \u201cin box\u201d')
     t.match(message?.text, '3 files arrived in \u201cin box\u201d through your share link (1.5 KB).')

@@ -185,6 +185,72 @@ t.test('shares with people and groups', async t => {
     await changeRights(app.db, trx => sql`update members set role = 'EDITOR' where user_id = ${maker.id}`.execute(trx))
   })
 
+  t.test('its creator and administrators add and remove people and groups', async t => {
+    const dora = await invite('dora@example.org')
+    const made = await app.ask(
+      'mutation { createGroup(input: { name: "Late readers", role: NONE }) { group { id } } }',
+      {},
+      owner.token,
+    )
+    const late = made.createGroup.group.id as string
+    await app.ask(
+      'mutation ($groupId: ID!, $userId: ID!) { addGroupMember(groupId: $groupId, userId: $userId) { id } }',
+      { groupId: late, userId: bob.id },
+      owner.token,
+    )
+    const { id, link } = await makeShare(app, maker.token, { providerId, path: '/team/a.txt', userIds: [ann.id] })
+    const document =
+      'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { recipients { id } expiresAt note } }'
+    const change = async (input: object, { token }: { token: string } = maker, share = id) => {
+      const { data, errors } = await app.graphql(document, { input: { id: share, ...input } }, token)
+      return (
+        errors[0]?.extensions.reason ?? data.updateShare.recipients.map((each: { id: string }) => each.id).toSorted()
+      )
+    }
+    const opens = async (person: { token: string }) => (await read(app, link, '/a.txt', as(person))).reason ?? 'OK'
+    t.equal(await opens(dora), 'SHARE_ENDED')
+    t.same(
+      await change({ addUserIds: [dora.id, ann.id], addGroupIds: [late], note: 'More' }),
+      [ann.id, dora.id, late].toSorted(),
+    )
+    t.same([await opens(ann), await opens(dora), await opens(bob)], ['OK', 'OK', 'OK'])
+    t.same(
+      await change({ removeUserIds: [ann.id], removeGroupIds: [late] }, owner),
+      [dora.id],
+      'an owner changes it, too',
+    )
+    t.same([await opens(ann), await opens(dora), await opens(bob)], ['SHARE_ENDED', 'OK', 'SHARE_ENDED'])
+    t.same(await change({ removeUserIds: [ann.id] }), [dora.id], 'a second time changes nothing')
+    t.equal(await change({ addUserIds: [ann.id] }, dora), 'SCOPE_REQUIRED', 'a recipient does not pass it on')
+    const editor = await invite('editor@example.org', 'EDITOR', '/team')
+    t.equal(await change({ addUserIds: [editor.id] }, editor), 'NOT_FOUND', 'nor does another member')
+    const wrong = [
+      { addUserIds: ['no id'] },
+      { removeUserIds: ['no id'] },
+      { addUserIds: [late] },
+      { addUserIds: [ann.id], emailUsers: true },
+      { removeUserIds: [ann.id], emailUsers: true },
+      { removeUserIds: Array.from({ length: 101 }, (_, n) => `3b241101-e2bb-4255-8caf-4136c566a${100 + n}`) },
+    ]
+    for (const input of wrong) t.equal(await change(input), 'INVALID_INPUT', JSON.stringify(input).slice(0, 100))
+    const open = await makeShare(app, maker.token, { providerId, path: '/team/a.txt' })
+    t.equal(await change({ addUserIds: [ann.id] }, maker, open.id), 'INVALID_INPUT', 'a link stays one')
+    t.same(await change({ removeUserIds: [dora.id] }), [])
+    t.equal(await opens(dora), 'SHARE_ENDED')
+    t.equal((await read(app, link, '/a.txt')).reason, 'SESSION_REQUIRED', 'it never becomes a link for everybody')
+    await app.app.services.audit.flush()
+    const { auditEvents } = await app.ask(
+      'query { auditEvents(filter: { action: SHARE_UPDATE, result: "OK" }) { nodes { subjectId details } } }',
+      {},
+      owner.token,
+    )
+    const first = auditEvents.nodes.findLast(({ subjectId }: { subjectId: string }) => subjectId === id).details
+    t.match(first, { addedGroupIds: [late], removedUserIds: [], removedGroupIds: [], recipients: [] })
+    t.same(first.addedUserIds.toSorted(), [dora.id, ann.id].toSorted())
+    await revokeShare(app, maker.token, id)
+    t.equal(await change({ addUserIds: [ann.id] }), 'NOT_FOUND')
+  })
+
   t.test('inputs that do not fit are refused', async t => {
     const wrong = [
       { userIds: [ann.id], kind: 'DROP' },

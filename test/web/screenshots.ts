@@ -53,7 +53,7 @@ if (files) {
   )
   const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
   const { createInvite } = await app.ask(invite, { input: { role: 'EDITOR', note: 'Mona' } }, owner.token)
-  await app.register('member@example.org', { invite: createInvite.invite })
+  const mona = await app.register('member@example.org', { invite: createInvite.invite })
   await app.ask(invite, { input: { role: 'VIEWER', note: 'Nina from accounting' } }, owner.token)
   await app.createKey(owner.token, { name: 'nightly backup', scopes: ['read'] })
   const bin = await store('Shared disk', {
@@ -110,6 +110,13 @@ if (files) {
     path: '/Photos',
     fileTypes: ['jpg'],
   })
+  const ours = '/script.ts'
+  const expiresAt = new Date(Date.UTC(2040, 0, 1))
+  await makeShare(app, mona.token, { providerId: id, path: '/Reports', userIds: [owner.id], note, expiresAt })
+  await makeShare(app, mona.token, { providerId: id, path: '/song.mp3', userIds: [owner.id], password: 'a password' })
+  const audience = { userIds: [mona.id, reader.id], groupIds: [createGroup.group.id] }
+  await makeShare(app, owner.token, { providerId: id, path: ours, ...audience, expiresAt })
+  await makeShare(app, owner.token, { providerId: id, path: ours })
   const application = applicationOf(app)
   const agent = await application.register({ client_name: 'Writing agent' })
   await application.connect(owner.token, { scopes: ['read'] })
@@ -123,6 +130,11 @@ if (files) {
     await row(page, name).getByRole('button', { name: 'Actions' }).click()
     await page.getByRole('menuitem', { name: 'Versions' }).click()
     await page.locator('.version-content .markdown').waitFor()
+  }
+  const openShare = async (page: Visit, name: string) => {
+    await pick(page, name)
+    await button(page, 'Share…').click()
+    await dialog(page).waitFor()
   }
   const openDetails = async (page: Visit, name: string, text: string) => {
     await row(page, name).getByRole('button', { name: 'Actions' }).click()
@@ -411,14 +423,41 @@ if (files) {
         await dialog(page).getByText('/Photos').waitFor()
       },
     ],
+    'share-people': [
+      address,
+      async page => {
+        await openShare(page, 'script.ts')
+        await dialog(page).getByText('Shared already').waitFor()
+        await dialog(page).getByRole('combobox').fill('people')
+        await page.getByRole('option', { name: 'People who write' }).waitFor()
+      },
+    ],
+    'share-chosen': [
+      address,
+      async page => {
+        await openShare(page, 'Photos')
+        for (const name of ['member@', 'People who']) {
+          await dialog(page).getByRole('combobox').fill(name)
+          await page.getByRole('option', { name }).click()
+        }
+        await page.locator('.recipient-option').first().waitFor({ state: 'detached' })
+      },
+    ],
     'share-dialog': [
       address,
       async page => {
-        await pick(page, 'Photos')
-        await button(page, 'Share…').click()
+        await openShare(page, 'Photos')
+        await dialog(page).getByRole('radio', { name: 'Link' }).check()
+      },
+    ],
+    'share-edit': [
+      '/shares',
+      async page => {
+        await page.getByRole('row', { name: 'With' }).getByRole('button', { name: 'Edit' }).click()
         await dialog(page).waitFor()
       },
     ],
+    'shared-with-me': ['/shared-with-me', page => page.getByText('From member').first().waitFor()],
     shares: ['/shares', page => page.getByRole('table').waitFor()],
     webhooks: ['/settings/webhooks'],
     audit: ['/settings/audit', page => page.getByRole('table', { name: 'Audit log' }).waitFor()],

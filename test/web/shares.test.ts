@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { atNight, inTurn } from '../support/extent.ts'
-import { makeShare, revokeShare } from '../support/shares.ts'
+import { makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
-import { button, dialog, isGood, names, pick, row, startFiles } from './files.ts'
+import { button, dialog, isGood, names, openNavigation, pick, row, startFiles } from './files.ts'
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -28,25 +28,108 @@ if (files) {
     return url.slice(app.url.length)
   }
 
-  t.test('a share with a person opens for them alone, and asks others to sign in', async t => {
-    const from = await store('members', { 'a.txt': 'content of a', 'pictures/dot.png': png })
-    const made = await app.ask('mutation { createInvite(input: { role: NONE }) { invite } }', {}, owner.token)
-    const ann = await app.register('ann.member@example.org', { invite: made.createInvite.invite })
-    const { id, link } = await makeShare(app, owner.token, { providerId: from.id, path: '/', userIds: [ann.id] })
-    const page = await open(t, { token: ann.token })
-    await page.goto(`/s/${link}`)
-    await row(page, 'a.txt').waitFor()
-    const content = await page.evaluate(
+  t.test('a folder is shared with a person, who finds it, until they are removed', async t => {
+    const from = await store('members', { 'team/a.txt': 'content of a', 'team/pictures/dot.png': png })
+    const join = async (email: string) => {
+      const made = await app.ask('mutation { createInvite(input: { role: NONE }) { invite } }', {}, owner.token)
+      return app.register(email, { invite: made.createInvite.invite })
+    }
+    const [ann] = [await join('ann.member@example.org'), await join('bob.member@example.org')]
+    const theirs = await open(t, { token: ann.token, ...inTurn([{}, phone])[0] })
+    await theirs.goto('/files')
+    await (await openNavigation(theirs)).getByRole('link', { name: 'Shared with me' }).click()
+    await theirs.getByText('Nothing is shared with you yet').waitFor()
+    await isGood(t, theirs)
+
+    const page = await open(t)
+    const openDialog = async () => {
+      await page.goto(from.page)
+      await pick(page, 'team')
+      await button(page, 'Share…').click()
+    }
+    await openDialog()
+    const chooser = dialog(page).getByRole('combobox', { name: 'Add people and groups' })
+    const share = dialog(page).getByRole('button', { name: 'Share', exact: true })
+    t.ok(await dialog(page).getByRole('radio', { name: 'People and groups' }).isChecked())
+    t.ok(await share.isDisabled(), 'nobody is chosen')
+    await chooser.pressSequentially('member@')
+    await page.getByRole('option').nth(1).waitFor()
+    await isGood(t, page)
+    await chooser.press('ArrowDown')
+    await chooser.press('Enter')
+    const chip = (name: string) => dialog(page).getByRole('button', { name: `Remove ${name}` })
+    await chip('ann.member@example.org').waitFor()
+    await chooser.press('Backspace')
+    await chip('ann.member@example.org').waitFor({ state: 'detached' })
+    for (const name of ['ann', 'bob']) {
+      await chooser.fill(name)
+      await page.getByRole('option', { name: `${name}.member@example.org` }).click()
+    }
+    await chip('bob.member@example.org').press('Delete')
+    await chip('bob.member@example.org').waitFor({ state: 'detached' })
+    t.ok(await dialog(page).getByRole('switch', { name: 'Notify by email' }).isChecked())
+    await dialog(page).getByLabel('Note for the recipients (optional)').fill('For you')
+    await isGood(t, page)
+    await share.click()
+    await dialog(page).getByText('ann.member@example.org can open it under “Shared with me”').waitFor()
+    const link = await linkIn(page)
+    await isGood(t, page)
+    await button(page, 'Done').click()
+    const emails = await app.db.selectFrom('share_emails').select('recipient').execute()
+    t.same(emails, [{ recipient: 'ann.member@example.org' }])
+
+    await theirs.goto('/files')
+    const received = theirs.getByRole('region', { name: 'Shared with me' }).getByRole('listitem')
+    await received.getByText('From owner@example.org').waitFor()
+    await isGood(t, theirs)
+    await theirs.getByRole('link', { name: 'All that is shared with me' }).click()
+    await theirs.getByRole('listitem').getByText('For you').waitFor()
+    await isGood(t, theirs)
+    await theirs.getByRole('list', { name: 'Shared with me' }).getByRole('link', { name: 'team' }).click()
+    await row(theirs, 'a.txt').waitFor()
+    const content = await theirs.evaluate(
       async path => (await fetch(path)).text(),
-      `/api/share/${link}/content?path=/a.txt`,
+      `/api${link.replace('/s/', '/share/')}/content?path=/a.txt`,
     )
     t.equal(content, 'content of a', 'the browser also sends the proof with links and images')
     const visitor = await stranger(t, phone)
-    await visitor.goto(`/s/${link}`)
+    await visitor.goto(link)
     await visitor.getByRole('link', { name: 'Sign in' }).waitFor()
     await isGood(t, visitor)
-    t.match(await visitor.getByRole('link', { name: 'Sign in' }).getAttribute('href'), `next=%2Fs%2F${link}`)
-    await revokeShare(app, owner.token, id)
+    t.match(
+      await visitor.getByRole('link', { name: 'Sign in' }).getAttribute('href'),
+      `next=${encodeURIComponent(link)}`,
+    )
+
+    await page.goto('/shares')
+    const shared = page.getByRole('row', { name: '/team' })
+    await shared.getByText('With ann.member@example.org').waitFor()
+    await shared.getByRole('button', { name: 'Edit' }).click()
+    const people = dialog(page).getByRole('combobox', { name: 'People and groups' })
+    await people.fill('bob')
+    await page.getByRole('option', { name: 'bob.member@example.org' }).click()
+    await dialog(page).getByRole('switch', { name: 'Notify new people by email' }).press('Space')
+    await isGood(t, page)
+    await button(page, 'Save').click()
+    await shared.getByText('With ann.member@example.org, bob.member@example.org').waitFor()
+    t.equal((await app.db.selectFrom('share_emails').select('recipient').execute()).length, 1, 'no email to Bob')
+
+    await openDialog()
+    const remove = (name: string) =>
+      dialog(page).getByRole('button', { name: `Remove the access of ${name}.member@example.org` })
+    await chooser.fill('ann')
+    const present = page.getByRole('option', { name: /ann\.member@example\.org/ })
+    t.equal(await present.getAttribute('aria-disabled'), 'true', 'somebody who has access is not chosen again')
+    await chooser.press('Escape')
+    await isGood(t, page)
+    await remove('ann').click()
+    await remove('ann').waitFor({ state: 'detached' })
+    await theirs.goto('/shared-with-me')
+    await theirs.getByText('Nothing is shared with you yet').waitFor()
+    await remove('bob').click()
+    await dialog(page).getByText('Shared already').waitFor({ state: 'detached' })
+    t.same(await app.db.selectFrom('shares').select('id').where('revoked_at', 'is', null).execute(), [])
+    t.same(page.faults, [])
   })
 
   t.test('a selection is shared, opened with its password, and revoked', async t => {
@@ -61,10 +144,11 @@ if (files) {
     await pick(page, 'a.txt')
     await pick(page, 'pictures')
     await button(page, 'Share…').click()
+    await dialog(page).getByRole('radio', { name: 'Link' }).check()
     await dialog(page).getByLabel('Password (optional)').fill('correct horse')
     await dialog(page).getByLabel('Note for the recipients (optional)').fill('For you')
     await dialog(page).getByLabel('Send the link by email to (optional)').fill('ann@example.org, bob@example.org,')
-    t.equal(await dialog(page).getByRole('radio').count(), 0, 'a selection cannot receive files')
+    t.equal(await dialog(page).getByRole('radio', { name: 'Add files' }).count(), 0, 'a selection cannot receive files')
     await isGood(t, page)
     await button(page, 'Create link').click()
     const link = await linkIn(page)
@@ -73,7 +157,12 @@ if (files) {
     await dialog(page).getByRole('img', { name: 'The link as a QR code' }).waitFor()
     await isGood(t, page)
     await button(page, 'Done').click()
-    const emails = await app.db.selectFrom('share_emails').select('recipient').orderBy('recipient').execute()
+    const emails = await app.db
+      .selectFrom('share_emails')
+      .select('recipient')
+      .where('recipient', 'not like', '%.member@%')
+      .orderBy('recipient')
+      .execute()
     t.same(emails, [{ recipient: 'ann@example.org' }, { recipient: 'bob@example.org' }])
 
     for (const [width, options] of inTurn(Object.entries({ desktop: {}, phone }))) {
@@ -208,6 +297,7 @@ if (files) {
     await page.goto(to.page)
     await pick(page, 'inbox')
     await button(page, 'Share…').click()
+    await dialog(page).getByRole('radio', { name: 'Link' }).check()
     await dialog(page).getByRole('radio', { name: 'Add files' }).check()
     await dialog(page).getByText('Limits').click()
     await dialog(page).getByLabel('Types of files (optional)').fill('txt, png')

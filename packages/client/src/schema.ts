@@ -2491,6 +2491,12 @@ export interface UpdateScheduleInput {
 
 /** Changes to a share. Omitted fields do not change, and null removes a setting. */
 export interface UpdateShareInput {
+  /** The IDs of groups whose members can also open the share. */
+  addGroupIds?: readonly (string)[] | null
+  /** The IDs of people who can also open a share with people and groups, which has at most 100 of them. Recipients do not change. */
+  addUserIds?: readonly (string)[] | null
+  /** Whether to send the link by email to the people in `addUserIds` who did not have it, as `emailUsers` of a new share. The default is false. */
+  emailUsers?: boolean | null
   /** The new expiry. */
   expiresAt?: string | null
   /** The new endings of names. */
@@ -2507,6 +2513,10 @@ export interface UpdateShareInput {
   notify?: boolean | null
   /** The new password. Those who have opened the link with another one have to enter it. */
   password?: string | null
+  /** The IDs of groups whose members can no longer open the share. */
+  removeGroupIds?: readonly (string)[] | null
+  /** The IDs of people who can no longer open the share, unless they are in one of its groups. What they are transferring is ended. Without any recipients, nobody can open it. */
+  removeUserIds?: readonly (string)[] | null
 }
 
 /** The entry, and the tags that it gets and loses. */

@@ -8,7 +8,8 @@ export const recipientsOfShare = sql<ShareRecipient[] | null>`(
   case when shares.is_for_members then (
     select coalesce(jsonb_agg(jsonb_build_object(
       'kind', case when r.group_id is null then 'USER' else 'GROUP' end,
-      'id', coalesce(r.group_id, r.user_id), 'name', coalesce(g.name, u.name, u.email), 'email', u.email) order by r.id), '[]')
+      'id', coalesce(r.group_id, r.user_id), 'name', coalesce(g.name, u.name, u.email), 'email', u.email)
+      order by lower(coalesce(g.name, u.name, u.email)), r.id), '[]')
     from share_recipients r
     left join users u on u.id = r.user_id
     left join groups g on g.workspace_id = r.workspace_id and g.id = r.group_id
@@ -52,18 +53,49 @@ export async function searchRecipients(
   return rows
 }
 
-/** Call it in the transaction that inserts the share. */
+/**
+ * Inserts those who are no recipients yet, and returns them. Call it in the transaction that inserts or locks the share.
+ */
 export async function insertRecipients(
   db: Change,
   share: { id: string; workspaceId: string },
   recipients: readonly ShareRecipient[],
-): Promise<void> {
-  if (recipients.length === 0) return
+): Promise<ShareRecipient[]> {
+  if (recipients.length === 0) return []
   const rows = recipients.map(({ kind, id }) => ({
     share_id: share.id,
     workspace_id: share.workspaceId,
     user_id: kind === 'USER' ? id : null,
     group_id: kind === 'GROUP' ? id : null,
   }))
-  await db.insertInto('share_recipients').values(rows).execute()
+  const inserted = await db
+    .insertInto('share_recipients')
+    .values(rows)
+    .onConflict(each => each.doNothing())
+    .returning(['user_id', 'group_id'])
+    .execute()
+  const ids = new Set(inserted.map(({ user_id, group_id }) => user_id ?? group_id))
+  return recipients.filter(({ id }) => ids.has(id))
+}
+
+export interface RecipientChanges {
+  added: readonly ShareRecipient[]
+  removed: { userIds: readonly string[]; groupIds: readonly string[] }
+}
+
+/** Removes recipients and adds others. Returns those who are new, and the number of all. Call it in the transaction that locks the share. */
+export async function changeRecipients(
+  db: Change,
+  share: { id: string; workspaceId: string },
+  { added, removed }: RecipientChanges,
+): Promise<{ inserted: ShareRecipient[]; count: number }> {
+  await sql`delete from share_recipients where share_id = ${share.id}
+    and (user_id = any(${removed.userIds}::uuid[]) or group_id = any(${removed.groupIds}::uuid[]))`.execute(db)
+  const inserted = await insertRecipients(db, share, added)
+  const { count } = await db
+    .selectFrom('share_recipients')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('share_id', '=', share.id)
+    .executeTakeFirstOrThrow()
+  return { inserted, count: Number(count) }
 }

@@ -25,6 +25,7 @@ const pages = [
   '/search',
   '/recent',
   '/starred',
+  '/shared-with-me',
   '/shares',
   '/jobs',
   '/jobs/*',

@@ -13,6 +13,7 @@ import { type ShareKind, type ShareRecipient, scopeOf, type Viewer } from '../..
 import type { Database } from '../../db/client.ts'
 import { returnLapsedClaims } from '../../db/shares/claims.ts'
 import { insertInvitations } from '../../db/shares/emails.ts'
+import { changeRecipients } from '../../db/shares/recipients.ts'
 import {
   findShare,
   insertShare,
@@ -31,7 +32,16 @@ import { asCreator } from '../creator.ts'
 import { parsePageSize, requireShortPaths } from '../input.ts'
 import type { Invitations } from '../limits/index.ts'
 import { encodeIdCursor, visiblePage } from '../paging.ts'
-import { describedRecipients, parseShareRecipients } from './recipients.ts'
+import {
+  describedChanges,
+  describedRecipients,
+  emailsOf,
+  maxShareRecipients,
+  parseRecipientChanges,
+  parseShareRecipients,
+  type RecipientChangesInput,
+  tooManyRecipients,
+} from './recipients.ts'
 import { noSettings, parseRecipients, parseSettings, type ShareSettingsInput } from './settings.ts'
 
 /** The maximum number of shares of one member that are neither revoked nor expired. */
@@ -158,7 +168,7 @@ export function createShares(options: {
         const settings = { ...noSettings, ...parseSettings(kind, input) }
         const members = await parseShareRecipients(db, creator.member.workspaceId, input)
         requireAudience(input, members)
-        const emailed = input.emailUsers ? (members ?? []).flatMap(({ email }) => email ?? []) : []
+        const emailed = input.emailUsers ? emailsOf(members ?? []) : []
         const recipients = members ? emailed : parseRecipients(input.recipients ?? [])
         if (recipients.length > 0 || input.notify) requireEmail()
         if (input.notify && creator.member.isService) {
@@ -188,31 +198,42 @@ export function createShares(options: {
         return recording.commit(async trx => {
           const created = await insertShare(trx, share, maxActiveShares)
           if (!created) throw tooManyShares()
-          const invitations = recipients.map(recipient => ({ id: randomUUID(), shareId: id, recipient }))
-          await insertInvitations(trx, invitations)
+          await insertInvitations(trx, invitationsTo(recipients, id))
           return { share: created, token }
         })
       })
     },
 
     /**
-     * Changes the given settings of a share, and keeps the others. A new password ends the access of those who have only the old one.
-     * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT
+     * Changes the given settings of a share, adds and removes recipients, and keeps everything else. A new password ends the access of
+     * those who have only the old one. Only people who are new get the link by email.
+     * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT, RATE_LIMITED
      */
     update(
       viewer: Viewer | null,
-      { id, ...input }: ShareSettingsInput & { id: string },
+      { id, ...input }: ShareSettingsInput & RecipientChangesInput & { id: string },
       signal: AbortSignal,
     ): Promise<ShareRecord> {
       return change(viewer, 'SHARE_UPDATE', id, async (recording, share, manager) => {
         const changes = parseSettings(share.kind, input)
-        if (input.notify) requireEmail()
+        const audience = await parseRecipientChanges(db, share, input)
+        const newcomers = audience?.added.filter(({ id }) => !share.recipients?.some(each => each.id === id)) ?? []
+        const emailed = input.emailUsers ? emailsOf(newcomers) : []
+        if (input.notify || input.emailUsers) requireEmail()
         if (input.password != null) changes.passwordHash = await hashed(input.password, manager, signal)
+        await limits.countInvitations(manager.member.userId, emailed.length)
         return recording.commit(async trx => {
           const updated = await updateShare(trx, share.id, changes)
           if (!updated) throw new AppError('NOT_FOUND', 'The share is revoked and can no longer be changed.')
           recording.add({ details: described(updated) })
-          return updated
+          if (!audience) return updated
+          const { inserted, count } = await changeRecipients(trx, updated, audience)
+          if (count > maxShareRecipients) throw tooManyRecipients()
+          // A change at the same time may have added some of them, who then have their email already.
+          const recipients = emailsOf(inserted).filter(email => emailed.includes(email))
+          await insertInvitations(trx, invitationsTo(recipients, share.id))
+          recording.add({ details: { ...describedChanges(audience), recipients } })
+          return (await findShare(trx, share.workspaceId, share.id)) ?? updated
         })
       })
     },
@@ -284,6 +305,10 @@ function requireAudience(
       'Addresses get only links that everybody can open: leave out "recipients", or "userIds" and "groupIds".'
     throw new AppError('INVALID_INPUT', message)
   }
+}
+
+function invitationsTo(recipients: readonly string[], shareId: string) {
+  return recipients.map(recipient => ({ id: randomUUID(), shareId, recipient }))
 }
 
 function isVisible(manager: Viewer, share: ShareRecord): boolean {

@@ -5,7 +5,7 @@ import { requireScope, requireSession } from '../../auth/policy.ts'
 import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
 import type { ShareRecipient, Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { findRecipients, searchRecipients } from '../../db/shares/recipients.ts'
+import { findRecipients, type RecipientChanges, searchRecipients } from '../../db/shares/recipients.ts'
 import { listReceivedShares, type ShareRecord } from '../../db/shares/shares.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
@@ -44,16 +44,56 @@ export async function parseShareRecipients(
   const groupIds = [...new Set(given.groupIds ?? [])]
   const ids = [...userIds, ...groupIds]
   if (ids.length === 0) return null
-  if (ids.length > maxShareRecipients) {
-    throw new AppError(
-      'INVALID_INPUT',
-      `Share with at most ${maxShareRecipients} people and groups, or with a group of them.`,
-    )
-  }
+  if (ids.length > maxShareRecipients) throw tooManyRecipients()
   const found = ids.every(isId) ? await findRecipients(db, workspaceId, { userIds, groupIds }) : []
   if (found.length === ids.length) return found
   const message = '"userIds" and "groupIds" are IDs of people and groups that "shareRecipients" finds. Search again.'
   throw new AppError('INVALID_INPUT', message)
+}
+
+/** Undefined and null add or remove nobody. */
+export interface RecipientChangesInput {
+  addUserIds?: readonly string[] | null | undefined
+  addGroupIds?: readonly string[] | null | undefined
+  removeUserIds?: readonly string[] | null | undefined
+  removeGroupIds?: readonly string[] | null | undefined
+  /** Whether the people of `addUserIds` get the link by email. */
+  emailUsers?: boolean | null | undefined
+}
+
+/**
+ * Returns the changes of the recipients of a share; null if none are given.
+ * @throws INVALID_INPUT
+ */
+export async function parseRecipientChanges(
+  db: Database,
+  { recipients, workspaceId }: ShareRecord,
+  { addUserIds, addGroupIds, removeUserIds, removeGroupIds, emailUsers }: RecipientChangesInput,
+): Promise<RecipientChanges | null> {
+  const removed = { userIds: [...new Set(removeUserIds ?? [])], groupIds: [...new Set(removeGroupIds ?? [])] }
+  const removedIds = [...removed.userIds, ...removed.groupIds]
+  if (removedIds.length > maxShareRecipients) throw tooManyRecipients()
+  if (!removedIds.every(isId)) {
+    throw new AppError('INVALID_INPUT', '"removeUserIds" and "removeGroupIds" are IDs of people and groups.')
+  }
+  const added = await parseShareRecipients(db, workspaceId, { userIds: addUserIds, groupIds: addGroupIds })
+  if (!added && emailUsers) {
+    throw new AppError('INVALID_INPUT', '"emailUsers" is about the people of "addUserIds": give at least one.')
+  }
+  if (!added && removedIds.length === 0) return null
+  if (recipients) return { added: added ?? [], removed }
+  const message = 'Everybody who has the link can open this share: to share with people and groups, make another one.'
+  throw new AppError('INVALID_INPUT', message)
+}
+
+export function tooManyRecipients(): AppError {
+  const message = `Share with at most ${maxShareRecipients} people and groups, or with a group of them.`
+  return new AppError('INVALID_INPUT', message)
+}
+
+/** Returns the addresses of the people among these. */
+export function emailsOf(recipients: readonly ShareRecipient[]): string[] {
+  return recipients.flatMap(({ email }) => email ?? [])
 }
 
 export function createReceivedShares({
@@ -124,6 +164,19 @@ export function createReceivedShares({
 /** Describes recipients for the audit log. */
 export function describedRecipients(recipients: readonly ShareRecipient[] | null): Record<string, unknown> {
   if (!recipients) return {}
-  const idsOf = (kind: ShareRecipient['kind']) => recipients.filter(each => each.kind === kind).map(({ id }) => id)
-  return { userIds: idsOf('USER'), groupIds: idsOf('GROUP') }
+  return { userIds: idsOf(recipients, 'USER'), groupIds: idsOf(recipients, 'GROUP') }
+}
+
+/** Describes changes of recipients for the audit log. */
+export function describedChanges({ added, removed }: RecipientChanges): Record<string, unknown> {
+  return {
+    addedUserIds: idsOf(added, 'USER'),
+    addedGroupIds: idsOf(added, 'GROUP'),
+    removedUserIds: removed.userIds,
+    removedGroupIds: removed.groupIds,
+  }
+}
+
+function idsOf(recipients: readonly ShareRecipient[], kind: ShareRecipient['kind']): string[] {
+  return recipients.filter(each => each.kind === kind).map(({ id }) => id)
 }

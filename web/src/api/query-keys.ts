@@ -33,6 +33,8 @@ export const queryKeys = {
   auditEvents: ['audit-events'],
   /** The pages of the share links. */
   shares: ['shares'],
+  /** The pages of what others share with the person. */
+  received: ['received'],
   webhooks: ['webhooks'],
   /** The pages of the deliveries of a webhook. */
   deliveries: (webhookId: string) => ['deliveries', webhookId] as const,

@@ -77,6 +77,10 @@ export const routes: RouteObject[] = [
           { path: '/search', lazy: page(async () => (await import('../files/search/page.tsx')).SearchPage) },
           { path: '/recent', lazy: page(async () => (await import('../files/recent/page.tsx')).RecentPage) },
           { path: '/starred', lazy: page(async () => (await import('../files/marks/page.tsx')).MarkedPage) },
+          {
+            path: '/shared-with-me',
+            lazy: page(async () => (await import('../files/received/page.tsx')).ReceivedPage),
+          },
           { path: '/shares', lazy: page(async () => (await import('../shares/page.tsx')).SharesPage) },
           {
             path: '/jobs',

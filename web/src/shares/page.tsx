@@ -1,22 +1,23 @@
-/** The list of share links, with the dialog that changes one. The dialog that creates one belongs to the files. */
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+/** The list of shares. The dialog that creates one belongs to the files. */
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../api/client.ts'
-import { graphql, type ResultOf } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions, useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
+import { formatList } from '../texts/format.ts'
 import { texts } from '../texts/shares.tsx'
 import { Button } from '../ui/button.tsx'
 import { Checkbox, Choices } from '../ui/choices.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
-import { Confirm, FormDialog } from '../ui/dialog.tsx'
+import { Confirm } from '../ui/dialog.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { PageHead } from '../ui/page.tsx'
 import { ShowMore, usePages } from '../ui/pages.tsx'
 import { RowTable } from '../ui/row-table.tsx'
-import { changedSettings, ShareFields, useShareTexts } from '../ui/share-fields.tsx'
 import { Time } from '../ui/time.tsx'
+import { EditShareDialog } from './edit-dialog.tsx'
+import { RevokeShareMutation, type Share, SharesQuery } from './operations.ts'
 
 type Whose = 'mine' | 'everybody'
 
@@ -116,7 +117,7 @@ function ShareTable({ shares, ...actions }: Actions & { shares: readonly Share[]
 const badges = { ACTIVE: 'good', EXPIRED: 'warn', USED_UP: 'warn', REVOKED: 'bad' } as const
 
 function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share: Share }) {
-  const { id, kind, state, url, providerId, paths, hasPassword, expiresAt, createdAt, createdBy } = share
+  const { id, kind, state, url, providerId, paths, hasPassword, expiresAt, createdAt, createdBy, recipients } = share
   const nameId = `share-${id}`
   const [first = '/', ...others] = paths
   const storageName = storageNames.get(providerId)
@@ -133,6 +134,7 @@ function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share
       </td>
       <td data-label={common.permission}>
         {texts.kindTitles[kind]}
+        {recipients && <div className="help">{recipientsOf(recipients.map(({ name }) => name))}</div>}
         {hasPassword && <div className="help">{texts.withPassword}</div>}
       </td>
       <td data-label={common.created}>
@@ -166,62 +168,11 @@ function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share
   )
 }
 
-/** Edits the settings of a share link. Only changed settings are sent. */
-function EditShareDialog({ share, onClose }: { share: Share; onClose: () => void }) {
-  const { id, kind, paths, hasPassword } = share
-  const client = useQueryClient()
-  const { sendsEmail } = useSession().workspace
-  const { stored, values, change } = useShareTexts(share)
-  const [removesPassword, setRemovesPassword] = useState(false)
-  const save = useMutation({
-    mutationFn: async () => {
-      const input = { id, ...changedSettings(kind, values, stored), ...(removesPassword && { password: null }) }
-      await ask(UpdateShareMutation, { input })
-      await client.invalidateQueries({ queryKey: queryKeys.shares })
-    },
-    onSuccess: onClose,
-  })
-  return (
-    <FormDialog
-      title={common.editTitle(texts.andMore(paths[0] ?? '/', paths.length - 1))}
-      size="large"
-      action={common.save}
-      submit={save}
-      onClose={onClose}
-    >
-      <ShareFields kind={kind} isNew={false} sendsEmail={sendsEmail} values={values} change={change} />
-      {hasPassword && (
-        <Checkbox isSelected={removesPassword} onChange={setRemovesPassword}>
-          {texts.removePassword}
-        </Checkbox>
-      )}
-    </FormDialog>
-  )
+/** The number of people and groups who are named. */
+const maxNamed = 3
+
+function recipientsOf(names: readonly string[]): string {
+  if (names.length === 0) return texts.withNobody
+  const others = names.length - maxNamed
+  return texts.withPeople(formatList(others > 0 ? [...names.slice(0, maxNamed), texts.others(others)] : names))
 }
-
-const SharesQuery = graphql(`
-  query Shares($ofUser: ID, $includeInactive: Boolean!, $after: String) {
-    shares(first: 50, ofUser: $ofUser, includeInactive: $includeInactive, after: $after) {
-      nodes {
-        id kind state url providerId paths hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes
-        fileTypes notify createdAt lastUsedAt createdBy { id name email }
-      }
-      pageInfo { endCursor hasNextPage }
-    }
-    providers { id name }
-  }
-`)
-
-const RevokeShareMutation = graphql(`
-  mutation RevokeShare($id: ID!) {
-    revokeShare(id: $id) { id }
-  }
-`)
-
-const UpdateShareMutation = graphql(`
-  mutation UpdateShare($input: UpdateShareInput!) {
-    updateShare(input: $input) { id }
-  }
-`)
-
-type Share = ResultOf<typeof SharesQuery>['shares']['nodes'][number]

@@ -11,6 +11,7 @@ export const texts = catalog('app', {
   homePage: 'Home',
   recent: 'Recent',
   shared: 'Shared',
+  sharedWithMe: 'Shared with me',
   sharedByMe: 'Shared by me',
   jobs: 'Jobs',
   trash: 'Trash',

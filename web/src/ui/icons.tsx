@@ -51,6 +51,7 @@ import {
   Sun,
   Tag,
   Trash2,
+  Users,
   X,
 } from 'lucide'
 import { createElement } from 'react'
@@ -93,6 +94,7 @@ const shapes = {
   'new-folder': FolderPlus,
   pause: Pause,
   pencil: Pencil,
+  people: Users,
   photos: Images,
   play: Play,
   plus: Plus,

@@ -38,19 +38,34 @@ export function useShareTexts(share: StoredShare | null, initial: Partial<ShareT
 export function ShareFields({
   kind,
   isNew,
+  isForPeople,
   sendsEmail,
   values: { password, lastDay, note, limit, fileTypes, notify },
   change,
 }: {
   kind: StoredShare['kind']
   isNew: boolean
+  /** Whether only people and groups can open the share, who rarely need a password, too. */
+  isForPeople: boolean
   /** Whether the server sends email. */
   sendsEmail: boolean
   values: ShareTexts
   change: (changes: Partial<ShareTexts>) => void
 }) {
+  const passwordField = (
+    <TextField
+      label={isNew ? texts.password : texts.newPassword}
+      description={isNew ? texts.passwordHelp : texts.newPasswordHelp}
+      type="password"
+      autoComplete="new-password"
+      minLength={8}
+      value={password}
+      onChange={password => change({ password })}
+    />
+  )
   const limits = (
     <>
+      {isForPeople && passwordField}
       <TextField
         label={kind === 'VIEW' ? texts.maxDownloads : texts.maxMegabytes}
         {...(kind === 'VIEW' && { description: texts.maxDownloadsHelp })}
@@ -72,15 +87,7 @@ export function ShareFields({
   )
   return (
     <>
-      <TextField
-        label={isNew ? texts.password : texts.newPassword}
-        description={isNew ? texts.passwordHelp : texts.newPasswordHelp}
-        type="password"
-        autoComplete="new-password"
-        minLength={8}
-        value={password}
-        onChange={password => change({ password })}
-      />
+      {!isForPeople && passwordField}
       <TextField
         label={texts.lastDay}
         description={texts.lastDayHelp}
@@ -103,7 +110,7 @@ export function ShareFields({
       )}
       {isNew ? (
         <details className="share-limits">
-          <summary>{texts.moreOptions}</summary>
+          <summary>{isForPeople ? texts.passwordAndLimits : texts.moreOptions}</summary>
           {limits}
         </details>
       ) : (

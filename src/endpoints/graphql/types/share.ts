@@ -198,6 +198,19 @@ const UpdateShareInput = builder.inputType('UpdateShareInput', {
     maxBytes: t.field({ type: 'SafeInt', description: 'The new limit. Earlier uploads count.' }),
     fileTypes: t.stringList({ description: 'The new endings of names.' }),
     notify: t.boolean({ description: 'Whether to send emails about files that arrive.' }),
+    addUserIds: t.idList({
+      description: `The IDs of people who can also open a share with people and groups, which has at most ${maxShareRecipients} of them. Recipients do not change.`,
+    }),
+    addGroupIds: t.idList({ description: 'The IDs of groups whose members can also open the share.' }),
+    removeUserIds: t.idList({
+      description:
+        'The IDs of people who can no longer open the share, unless they are in one of its groups. What they are transferring is ended. Without any recipients, nobody can open it.',
+    }),
+    removeGroupIds: t.idList({ description: 'The IDs of groups whose members can no longer open the share.' }),
+    emailUsers: t.boolean({
+      description:
+        'Whether to send the link by email to the people in `addUserIds` who did not have it, as `emailUsers` of a new share. The default is false.',
+    }),
   }),
 })
 

@@ -12,7 +12,7 @@ export function BottomBar({ isMenuOpen, onMenu }: { isMenuOpen: boolean; onMenu:
       <Item to="/files" icon="home" label={texts.homePage} end />
       {canRead && <Item to="/recent" icon="clock" label={texts.recent} />}
       {canWrite && <CreateButton />}
-      {canRead && <Item to="/shares" icon="share" label={texts.shared} />}
+      <Item to={canRead ? '/shares' : '/shared-with-me'} icon={canRead ? 'share' : 'people'} label={texts.shared} />
       <button type="button" className="bottom-item" aria-haspopup="dialog" aria-expanded={isMenuOpen} onClick={onMenu}>
         <Icon name="menu" />
         <span>{texts.menu}</span>

@@ -31,6 +31,13 @@ export function SideNav({ onGo }: { onGo?: () => void }) {
           <Item to="/starred" icon="star" onGo={go}>
             {markTexts.starred}
           </Item>
+        </>
+      )}
+      <Item to="/shared-with-me" icon="people" onGo={go}>
+        {texts.sharedWithMe}
+      </Item>
+      {canRead && (
+        <>
           <Item to="/shares" icon="share" onGo={go}>
             {texts.sharedByMe}
           </Item>

@@ -20,7 +20,7 @@ const KeyboardHelp = lazyPart(async () => (await import('../keyboard-help.tsx'))
 const RestoreFolderDialog = lazyPart(async () => (await import('../restore/restore-dialog.tsx')).RestoreFolderDialog)
 const TagsDialog = lazyPart(async () => (await import('../marks/tags-dialog.tsx')).TagsDialog)
 const RenameManyDialog = lazyPart(async () => (await import('../rename/rename-dialog.tsx')).RenameManyDialog)
-const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)
+const ShareDialog = lazyPart(async () => (await import('../share/dialog.tsx')).ShareDialog)
 const VersionsPanel = lazyPart(async () => (await import('../versions/panel.tsx')).VersionsPanel)
 
 export type DialogKind =

@@ -11,7 +11,7 @@ import { Information } from './information.tsx'
 import { storedFile } from './source.ts'
 
 const DeleteDialog = lazyPart(async () => (await import('../delete-dialog.tsx')).DeleteDialog)
-const ShareDialog = lazyPart(async () => (await import('../share-dialog.tsx')).ShareDialog)
+const ShareDialog = lazyPart(async () => (await import('../share/dialog.tsx')).ShareDialog)
 
 const isFile = (entry: Entry): entry is FileEntry => entry.__typename === 'File'
 
