@@ -484,6 +484,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /recent': head('/recent'),
   'GET /starred': page('/starred'),
   'HEAD /starred': head('/starred'),
+  'GET /shared-with-me': page('/shared-with-me'),
+  'HEAD /shared-with-me': head('/shared-with-me'),
   'GET /shares': page('/shares'),
   'HEAD /shares': head('/shares'),
   'GET /jobs': page('/jobs'),

@@ -126,6 +126,7 @@ if (files) {
       }
       for (const [name, heading] of [
         ['Recent', 'Recent'],
+        ['Shared with me', 'Shared with me'],
         ['Shared by me', 'Shared by me'],
         ['Jobs', 'Jobs'],
         ['Settings', 'Profile'],
