@@ -613,7 +613,10 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     needs: read,
     spends: 'share',
     bounces: true,
-    args: ({ ids }) => ({ input: { id: ids.share, ...noSettings } }),
+    args: ({ ids }) => {
+      const added = { addUserIds: null, addGroupIds: null, emailUsers: null }
+      return { input: { id: ids.share, ...added, removeUserIds: null, removeGroupIds: null, ...noSettings } }
+    },
   },
   'Mutation.revokeShare': { needs: read, spends: 'share', bounces: true, args: ({ ids }) => ({ id: ids.share }) },
   'Mutation.updateWorkspace': {
