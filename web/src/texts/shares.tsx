@@ -64,7 +64,7 @@ export const texts = catalog('shares', {
 
   // The list
   shares: 'Shared by me',
-  help: 'These are your shares with people and groups, and your links, which need no account. A share never permits more than its creator may do, and stops working when its creator loses access.',
+  help: 'Share links give people without an account access to files. A link never permits more than its creator may do, and stops working when its creator loses access.',
   loading: 'Loading the shares',
   none: 'Nothing is shared',
   noneHelp: 'Select files or a folder, and choose Share.',
@@ -81,7 +81,7 @@ export const texts = catalog('shares', {
   withPassword: 'With a password',
   withPeople: (names: string) => `With ${names}`,
   withNobody: 'With nobody: all people and groups were deleted',
-  others: (count: number) => formatCount(count, 'other'),
+  others: (count: number) => `${formatNumber(count)} more`,
   changeHelp: 'Those whom you remove can no longer open it, and their running transfers end.',
   emailNewUsers: 'Notify new people by email',
   downloads: (count: number, max: number | null) =>
