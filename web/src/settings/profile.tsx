@@ -7,7 +7,7 @@ import { graphql, type ResultOf } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { useSession } from '../api/session.ts'
 import { common } from '../texts/common.ts'
-import { formatMinute } from '../texts/format.ts'
+import { formatList, formatMinute } from '../texts/format.ts'
 import { texts as groupTexts } from '../texts/groups.tsx'
 import { texts as quotaTexts } from '../texts/quotas.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
@@ -44,7 +44,7 @@ export function Profile() {
         {user.groups.length > 0 && (
           <>
             <dt>{groupTexts.groups}</dt>
-            <dd>{user.groups.map(({ name }) => name).join(', ')}</dd>
+            <dd>{formatList(user.groups.map(({ name }) => name))}</dd>
           </>
         )}
       </dl>
@@ -285,7 +285,7 @@ function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
         </div>
         {address && <div className="help">{address}</div>}
         {factors.length > 0 && (
-          <div className="help">{factors.map(factor => securityTexts.factors[factor]).join(', ')}</div>
+          <div className="help">{formatList(factors.map(factor => securityTexts.factors[factor]))}</div>
         )}
       </td>
       <td data-label={texts.signedIn}>{formatMinute(createdAt)}</td>

@@ -11,6 +11,7 @@ import { ServerFolderField } from './server-folder-field.tsx'
 import './storages.css'
 import { StowageError } from '../api/client.ts'
 import { errorText } from '../texts/errors.ts'
+import { formatList } from '../texts/format.ts'
 
 /** The fields of a configuration. Fields that few people change are folded away under “Advanced”. */
 export function ConfigFields(props: {
@@ -40,7 +41,7 @@ export function ConfigFields(props: {
       {advanced.length > 0 && (
         <Folded
           title={texts.advanced}
-          summary={advanced.map(({ title }) => title).join(', ')}
+          summary={formatList(advanced.map(({ title }) => title))}
           needsAttention={advanced.some(({ name }) => problems[name] !== undefined)}
         >
           {advanced.map(field => (

@@ -20,7 +20,8 @@ const thisYear = new Intl.DateTimeFormat(locale, {
   minute: '2-digit',
 })
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
-const list = new Intl.ListFormat(locale, { type: 'unit', style: 'short' })
+/** A list of units has no separators in Chinese. */
+const list = new Intl.ListFormat(locale, { type: 'conjunction', style: 'narrow' })
 const collator = new Intl.Collator(locale, { numeric: true })
 
 /** Each unit in seconds, and the count from which the next larger unit is used. */
@@ -88,7 +89,7 @@ function formatTime(value: number, symbol: string, unit: string): string {
   return language === 'en' ? `${value} ${symbol}` : formatUnit(value, unit)
 }
 
-/** Joins short parts: "3 files, 2 folders". */
+/** Joins parts as the language does: "3 files, 2 folders". */
 export function formatList(parts: readonly string[]): string {
   return list.format(parts)
 }

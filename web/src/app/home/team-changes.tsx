@@ -5,6 +5,7 @@ import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { nameOfPath, parentPath } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { folderHref } from '../../files/addresses.ts'
+import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/home.tsx'
 import { Avatar } from '../../ui/avatar.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -60,7 +61,7 @@ export function TeamChanges() {
 /** Names the file of one change, or counts the files of several, and links their folder. */
 function Subject({ event: { providerId, providerName, path }, count }: TeamChange) {
   if (providerId === null || path === null) return providerName
-  const what = count > 1 ? texts.items(count) : `“${nameOfPath(path)}”`
+  const what = count > 1 ? texts.items(count) : common.quoted(nameOfPath(path))
   // A storage that was disconnected since has no name.
   if (providerName === null) return what
   const folder = parentPath(path)

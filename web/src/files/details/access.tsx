@@ -5,6 +5,7 @@ import { graphql } from '../../api/graphql.ts'
 import { isWithin, type StorageLocation } from '../../api/locations.ts'
 import { common } from '../../texts/common.ts'
 import { texts as fileTexts } from '../../texts/files.tsx'
+import { formatList } from '../../texts/format.ts'
 import { Avatar } from '../../ui/avatar.tsx'
 import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
@@ -84,7 +85,7 @@ export function PeopleWithAccess({ location, onLeave }: { location: StorageLocat
               <span className="access-name">
                 <bdi>{name}</bdi>
                 {note !== '' && <span className="help">{note}</span>}
-                {Array.isArray(reach) && <span className="help">{texts.onlyIn(reach.slice(0, 3).join(', '))}</span>}
+                {Array.isArray(reach) && <span className="help">{texts.onlyIn(formatList(reach.slice(0, 3)))}</span>}
               </span>
               <span className="access-role">{texts.roles[role]}</span>
             </li>

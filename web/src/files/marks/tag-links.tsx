@@ -2,6 +2,7 @@ import { Link } from 'react-router'
 import { texts } from '../../texts/marks.ts'
 import { tagHref } from './operations.ts'
 import './marks.css'
+import { formatList } from '../../texts/format.ts'
 
 /** The number of colors of tags. */
 const hues = 8
@@ -36,7 +37,7 @@ export function TagLinks({ tags, max = tags.length, isInTable = false }: TagLink
         </Link>
       ))}
       {tags.length > max && (
-        <span className="tag-count" title={tags.slice(max).join(', ')}>
+        <span className="tag-count" title={formatList(tags.slice(max))}>
           {texts.more(tags.length - max)}
         </span>
       )}

@@ -1,3 +1,4 @@
+import { formatList } from '../../texts/format.ts'
 import { texts } from '../../texts/search.tsx'
 import type { Coverage } from './operations.ts'
 
@@ -12,7 +13,7 @@ export function coverageNotes(coverage: readonly Coverage[]): string[] {
       provider.catalogue.mode === 'CONTENT' && isComplete && !isContentComplete,
   )
   const others = incomplete.filter(each => !off.includes(each))
-  const namesOf = (some: readonly Coverage[]) => some.map(({ provider }) => provider.name).join(', ')
+  const namesOf = (some: readonly Coverage[]) => formatList(some.map(({ provider }) => provider.name))
   const { coverage: sentences } = texts
   return [
     { some: others.filter(isNew), sentence: sentences.indexing },

@@ -6,6 +6,7 @@ import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { saveBlob } from '../../lib/save-file.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/copies.ts'
+import { formatList } from '../../texts/format.ts'
 import { texts as jobTexts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -44,7 +45,7 @@ function stateOf({ damaged, missing, changed, restored }: CheckedFolder): string
     changed > 0 && texts.changed(changed),
     restored > 0 && texts.restored(restored),
   ]
-  return parts.filter(part => part !== false).join(', ') || texts.intact
+  return formatList(parts.filter(part => part !== false)) || texts.intact
 }
 
 /** The state of the folder and of each copy, with a button for the report. */

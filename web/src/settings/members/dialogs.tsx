@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { ask, urlOf } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { formatList } from '../../texts/format.ts'
 import { texts as groupTexts } from '../../texts/groups.tsx'
 import { texts } from '../../texts/settings.tsx'
 import { Choices } from '../../ui/choices.tsx'
@@ -110,7 +111,7 @@ function View({
     ? providers.map(provider => ({ provider, basePath: '/' }))
     : providerAccess.restrictions
   if (!scope || folders.length === 0) return <p>{texts.viewNothing}</p>
-  const groups = user.groups.map(({ name }) => name).join(', ')
+  const groups = formatList(user.groups.map(({ name }) => name))
   return (
     <>
       {groups !== '' && <p>{groupTexts.fromGroups(groups)}</p>}

@@ -1,4 +1,5 @@
 import { texts as directories } from '../../texts/directories.tsx'
+import { formatList } from '../../texts/format.ts'
 import { texts } from '../../texts/groups.tsx'
 import { texts as settings } from '../../texts/settings.tsx'
 import type { Member } from './operations.ts'
@@ -9,7 +10,7 @@ export function RoleAndGroups({
 }: {
   member: Member
 }) {
-  const names = groups.map(({ name }) => name).join(', ')
+  const names = formatList(groups.map(({ name }) => name))
   return (
     <>
       <span className={`badge ${role === 'NONE' ? 'warn' : ''}`}>{settings.roles[role]}</span>

@@ -5,6 +5,7 @@ import { ask, urlOf } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { formatList } from '../../texts/format.ts'
 import { texts } from '../../texts/issuers.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -107,7 +108,7 @@ function Row({
       <td data-label={texts.newAccounts}>
         {texts.byInvite}
         {groupsClaim !== null && <div className="help">{texts.byGroup(groupsClaim)}</div>}
-        {domains.length > 0 && <div className="help">{texts.byDomain(domains.join(', '))}</div>}
+        {domains.length > 0 && <div className="help">{texts.byDomain(formatList(domains))}</div>}
       </td>
       <td data-label={common.status}>
         <span className={`badge ${enabled && !isReplaced ? 'good' : 'warn'}`}>

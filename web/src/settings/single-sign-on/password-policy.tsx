@@ -5,6 +5,7 @@ import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { useSession } from '../../api/session.ts'
 import { common } from '../../texts/common.ts'
+import { formatList } from '../../texts/format.ts'
 import { texts } from '../../texts/issuers.ts'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox, Choices } from '../../ui/choices.tsx'
@@ -77,7 +78,10 @@ function PasswordForm({ policy }: { policy: Policy }) {
           </div>
           {shutOut.length > 0 && (
             <p className="notice">
-              {texts.shutOut(shutOut.map(({ name, email }) => name ?? email).join(', '), unlinked.pageInfo.hasNextPage)}
+              {texts.shutOut(
+                formatList(shutOut.map(({ name, email }) => name ?? email)),
+                unlinked.pageInfo.hasNextPage,
+              )}
             </p>
           )}
         </div>

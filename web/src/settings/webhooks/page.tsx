@@ -5,6 +5,7 @@ import { ask } from '../../api/client.ts'
 import { perRoot } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { common } from '../../texts/common.ts'
+import { formatList } from '../../texts/format.ts'
 import { texts } from '../../texts/settings.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -145,7 +146,7 @@ function Row({
         <div className="help">{url}</div>
       </td>
       <td data-label={texts.events}>
-        {events.map(event => eventTitles[event]).join(', ')}
+        {formatList(events.map(event => eventTitles[event]))}
         {location && (
           <div className="help">{texts.inFolder(storages.get(location.providerId) ?? null, location.path)}</div>
         )}
