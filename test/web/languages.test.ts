@@ -225,6 +225,7 @@ t.test('the language of a browser leads to the closest one of the console', asyn
   t.equal(matchLanguage('iw'), 'he', 'the tag of Hebrew until 1989')
   t.equal(matchLanguage('zh-CN'), 'zh-Hans')
   t.equal(matchLanguage('zh'), 'zh-Hans')
+  t.equal(matchLanguage('zh-TW'), 'zh-Hant')
   t.equal(matchLanguage('eo'), null)
 })
 
@@ -290,6 +291,11 @@ if (files) {
       .locator('.file-rows .cell-name a')
       .evaluateAll(links => links.map(link => getComputedStyle(link).direction))
     t.same(directions.toSorted(), ['ltr', 'ltr', 'rtl'], 'each name has the direction of its letters')
+    const side = await page
+      .locator('.branch-name')
+      .first()
+      .evaluate(name => getComputedStyle(name).textAlign)
+    t.equal(side, 'right', 'at the side of the page')
     const middle = async (at: Locator) => {
       const box = await at.boundingBox()
       return (box?.x ?? 0) + (box?.width ?? 0) / 2

@@ -10,6 +10,7 @@ export const languages = {
   fr: { name: 'Français', load: () => import('language:fr') },
   it: { name: 'Italiano', load: () => import('language:it') },
   nl: { name: 'Nederlands', load: () => import('language:nl') },
+  pl: { name: 'Polski', load: () => import('language:pl') },
   pt: { name: 'Português', load: () => import('language:pt') },
   uk: { name: 'Українська', load: () => import('language:uk') },
   ar: { name: 'العربية', load: () => import('language:ar') },
@@ -17,6 +18,7 @@ export const languages = {
   ja: { name: '日本語', load: () => import('language:ja') },
   ko: { name: '한국어', load: () => import('language:ko') },
   'zh-Hans': { name: '简体中文', load: () => import('language:zh-Hans') },
+  'zh-Hant': { name: '繁體中文', load: () => import('language:zh-Hant') },
 } as const
 
 export type Language = keyof typeof languages
