@@ -15,6 +15,7 @@ export const languages = {
   uk: { name: 'Українська', load: () => import('language:uk') },
   ar: { name: 'العربية', load: () => import('language:ar') },
   he: { name: 'עברית', load: () => import('language:he') },
+  hi: { name: 'हिन्दी', load: () => import('language:hi') },
   ja: { name: '日本語', load: () => import('language:ja') },
   ko: { name: '한국어', load: () => import('language:ko') },
   'zh-Hans': { name: '简体中文', load: () => import('language:zh-Hans') },
