@@ -2,7 +2,7 @@
  * Takes pictures of all pages of the console, in five sizes, in light and dark: `SCREENSHOTS=<folder> npx tap test/web/screenshots.ts`.
  * `PAGES='trash|share'` takes only those whose names match, and `SIZES='wide|phone'` only these sizes.
  */
-import { mkdir, readFile, utimes } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { PutObjectLockConfigurationCommand, PutObjectRetentionCommand, S3Client } from '@aws-sdk/client-s3'
@@ -88,7 +88,8 @@ if (files) {
   ])
     await app.upload(owner.token, id, '/draft.md', plan(parts), '&conflict=replace')
   await protectSome(id)
-  await keepCopies(id, album.id)
+  await keepCopies('Reports', '/Reports', [id, album.id])
+  await damageCopies()
   const restrictions = ['/Photos', '/Reports'].map(basePath => ({ providerId: id, basePath }))
   const restricted = await app.ask(invite, { input: { role: 'VIEWER', providerAccess: { restrictions } } }, owner.token)
   const reader = await app.register('restricted@example.org', { invite: restricted.createInvite.invite })
@@ -163,20 +164,48 @@ if (files) {
     client.destroy()
   }
 
-  /** Keeps copies of the reports, and checks them once. */
-  async function keepCopies(from: string, to: string): Promise<void> {
-    const sources = [from, to].map(providerId => ({ providerId, path: '/Reports' }))
-    const job = { kind: 'KEEP_COPIES', sources, repair: true }
+  /** Keeps copies of a folder, and checks them once. Returns a function that checks them again. */
+  async function keepCopies(
+    name: string,
+    path: string,
+    providerIds: readonly string[],
+  ): Promise<() => Promise<unknown>> {
+    const sources = providerIds.map(providerId => ({ providerId, path }))
+    const job = { kind: 'KEEP_COPIES', sources, repair: true, recheckDays: 0 }
     const create = 'mutation ($input: CreateScheduleInput!) { createSchedule(input: $input) { schedule { id } } }'
-    const input = { name: 'Reports', cron: '0 3 * * *', timeZone: 'UTC', job }
+    const input = { name, cron: '0 3 * * *', timeZone: 'UTC', job }
     const { createSchedule } = await app.ask(create, { input }, owner.token)
     const run = 'mutation ($id: ID!) { runSchedule(id: $id) { id } }'
-    const { runSchedule } = await app.ask(run, { id: createSchedule.schedule.id }, owner.token)
     const state = 'query ($id: ID!) { job(id: $id) { state } }'
-    await until(async () => {
-      const { job } = await app.ask(state, { id: runSchedule.id }, owner.token)
-      return job.state === 'SUCCEEDED' || job
-    })
+    const check = async () => {
+      const { runSchedule } = await app.ask(run, { id: createSchedule.schedule.id }, owner.token)
+      await until(async () => {
+        const { job } = await app.ask(state, { id: runSchedule.id }, owner.token)
+        return ['SUCCEEDED', 'FAILED'].includes(job.state) || job
+      })
+    }
+    await check()
+    return check
+  }
+
+  /** Makes copies that are damaged, and one of a folder that is empty now. */
+  async function damageCopies(): Promise<void> {
+    const contracts = { 'signed/first contract.txt': 'one', 'second.txt': 'two', 'third.txt': 'three' }
+    const [from, to] = [await store('Contracts', contracts), await store('Vault')]
+    const set = 'mutation ($id: ID!) { updateProvider(input: { id: $id, versionCount: 20 }) { id } }'
+    for (const each of [from, to]) await app.ask(set, { id: each.id }, owner.token)
+    const check = await keepCopies('Damaged contracts', '/', [from.id, to.id])
+    const damaged = to.at('signed/first contract.txt')
+    const { atime, mtime } = await stat(damaged)
+    await writeFile(damaged, 'onE')
+    await utimes(damaged, atime, mtime)
+    await rm(to.at('second.txt'))
+    await writeFile(to.at('third.txt'), 'of somebody')
+    await check()
+    const [empty, copy] = [await store('Old contracts', contracts), await store('Second vault')]
+    const again = await keepCopies('Empty contracts', '/', [empty.id, copy.id])
+    for (const name of ['signed', 'second.txt', 'third.txt']) await rm(empty.at(name), { recursive: true })
+    await again()
   }
 
   /** Each page with what to do on it before the picture. */
@@ -380,8 +409,52 @@ if (files) {
     'copies-report': [
       '/jobs/schedules',
       async page => {
-        await page.getByRole('button', { name: 'Report' }).first().click()
+        await page.getByRole('button', { name: 'Report: Reports' }).click()
         await dialog(page).getByText('Nothing was damaged').waitFor()
+      },
+    ],
+    'copies-found': [
+      '/jobs/schedules',
+      async page => {
+        await page.getByRole('button', { name: 'Report: Damaged contracts' }).click()
+        await dialog(page).getByText('restored').first().waitFor()
+      },
+    ],
+    'copies-failed': [
+      '/jobs/schedules',
+      async page => {
+        await page.getByRole('button', { name: 'Report: Empty contracts' }).click()
+        await dialog(page).getByText('is empty, although').first().waitFor()
+      },
+    ],
+    'hold-new': [
+      address,
+      async page => {
+        await openDetails(page, 'notes.txt', 'History')
+        await page.getByRole('button', { name: 'Hold…' }).click()
+      },
+    ],
+    'restore-question': [
+      address,
+      async page => {
+        await row(page, 'Reports').getByRole('button', { name: 'Actions' }).click()
+        await page.getByRole('menuitem', { name: 'Restore…' }).click()
+        await dialog(page).waitFor()
+      },
+    ],
+    'restore-steps': [
+      `/trash/${bin.id}`,
+      async page => {
+        await page.getByRole('button', { name: 'Restore earlier state…' }).click()
+        await dialog(page).getByRole('button', { name: 'Show changes' }).click()
+        await dialog(page).getByRole('list', { name: 'Changes' }).waitFor({ timeout: 60_000 })
+      },
+    ],
+    'quota-folder': [
+      address,
+      async page => {
+        await openDetails(page, 'Reports', 'History')
+        await page.getByRole('button', { name: 'Set quota' }).click()
       },
     ],
     'copies-new': [

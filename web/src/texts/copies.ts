@@ -25,6 +25,8 @@ export const texts = catalog('copies', {
   lastCheck: 'Last check',
   checked: (where: string, state: string) => `${where}: ${state}`,
   intact: 'nothing found',
+  incomplete: 'not checked to the end',
+  checking: 'the check is not over',
   damaged: (count: number) => `${count} damaged`,
   missing: (count: number) => `${count} missing`,
   changed: (count: number) => `${count} changed in the copy`,
@@ -34,6 +36,7 @@ export const texts = catalog('copies', {
   loadingReport: 'Loading the report',
   findings: 'Findings',
   noFindings: 'Nothing was damaged, missing or changed.',
+  noFindingsYet: 'Nothing was found so far.',
   read: (files: number, bytes: number) => `${formatCount(files, 'file')} read again (${formatBytes(bytes)})`,
   copied: (files: number, bytes: number) => `${formatCount(files, 'file')} copied (${formatBytes(bytes)})`,
   kinds: {

@@ -6,6 +6,7 @@ import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { saveBlob } from '../../lib/save-file.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/copies.ts'
+import { errorText } from '../../texts/errors.ts'
 import { formatList } from '../../texts/format.ts'
 import { texts as jobTexts } from '../../texts/jobs.ts'
 import { Button } from '../../ui/button.tsx'
@@ -38,14 +39,25 @@ function whereIs({ providerId, path }: { providerId: string; path: string }, sto
   return jobTexts.inStorage(storages.get(providerId) ?? null, path)
 }
 
-function stateOf({ damaged, missing, changed, restored }: CheckedFolder): string {
+type CheckJob = NonNullable<ListedSchedule['lastJob']>
+
+/** A check that failed before it found anything says nothing about the files. */
+function stateOf({ damaged, missing, changed, restored }: CheckedFolder, { state, copyReport }: CheckJob): string {
+  const hasFound = copyReport?.locations.some(each => each.damaged + each.missing + each.changed + each.restored > 0)
+  const isOver = state === 'SUCCEEDED' || state === 'FAILED' || state === 'CANCELED'
+  const none =
+    state === 'SUCCEEDED' || (state === 'FAILED' && hasFound)
+      ? texts.intact
+      : isOver
+        ? texts.incomplete
+        : texts.checking
   const parts = [
     damaged > 0 && texts.damaged(damaged),
     missing > 0 && texts.missing(missing),
     changed > 0 && texts.changed(changed),
     restored > 0 && texts.restored(restored),
   ]
-  return formatList(parts.filter(part => part !== false)) || texts.intact
+  return formatList(parts.filter(part => part !== false)) || none
 }
 
 /** The state of the folder and of each copy, with a button for the report. */
@@ -62,7 +74,7 @@ export function CheckedCopies({
     <>
       <ul className="checked-copies">
         {lastJob.copyReport.locations.map(location => (
-          <li key={location.providerId}>{texts.checked(whereIs(location, storages), stateOf(location))}</li>
+          <li key={location.providerId}>{texts.checked(whereIs(location, storages), stateOf(location, lastJob))}</li>
         ))}
       </ul>
       <Button onPress={() => setOpen(true)} aria-label={texts.reportOf(name)}>
@@ -79,7 +91,7 @@ function ReportDialog({
   storages,
   onClose,
 }: {
-  job: NonNullable<ListedSchedule['lastJob']>
+  job: CheckJob
   name: string
   storages: ReadonlyMap<string, string>
   onClose: () => void
@@ -96,13 +108,14 @@ function ReportDialog({
             <strong>{whereIs(location, storages)}</strong>
             <div className="help">
               {texts.read(location.readFiles, location.readBytes)},{' '}
-              {texts.copied(location.copiedFiles, location.copiedBytes)}: {stateOf(location)}
+              {texts.copied(location.copiedFiles, location.copiedBytes)}: {stateOf(location, job)}
             </div>
           </li>
         ))}
       </ul>
       <LoadState query={query} label={texts.loadingReport} />
-      {findings?.length === 0 && <p>{texts.noFindings}</p>}
+      {job.error && <p className="error-box">{errorText(job.error)}</p>}
+      {findings?.length === 0 && <p>{job.state === 'SUCCEEDED' ? texts.noFindings : texts.noFindingsYet}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls */}
       <ul className="failure-list" tabIndex={0} aria-label={texts.findings}>
         {findings?.map(({ kind, isRestored, foundAt, message, ...location }, index) => (
