@@ -12,6 +12,7 @@ export const languages = {
   nl: { name: 'Nederlands', load: () => import('language:nl') },
   pl: { name: 'Polski', load: () => import('language:pl') },
   pt: { name: 'Português', load: () => import('language:pt') },
+  tr: { name: 'Türkçe', load: () => import('language:tr') },
   uk: { name: 'Українська', load: () => import('language:uk') },
   ar: { name: 'العربية', load: () => import('language:ar') },
   he: { name: 'עברית', load: () => import('language:he') },
