@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
+import { isRightToLeft } from '../../src/lib/languages.ts'
 import { type Message, type Part, parseMessage, placeholdersOf } from '../../src/lib/message-format.ts'
 import { readEnglish, type Source } from './extract.ts'
 
@@ -98,10 +99,6 @@ function literalCode(text: string): string {
 }
 
 const prefix = 'language:'
-
-function isRightToLeft(tag: string): boolean {
-  return ['ar', 'he'].includes(tag)
-}
 
 /** Makes `web/languages/de.json` the module `language:de`. */
 export function languagesPlugin(web: string): Plugin {

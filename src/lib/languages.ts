@@ -22,6 +22,11 @@ export const languages = [
 
 export type Language = (typeof languages)[number]
 
+/** Returns whether lines of the language begin at the right. */
+export function isRightToLeft(tag: string): boolean {
+  return ['ar', 'he'].includes(tag)
+}
+
 export function isLanguage(tag: string | null): tag is Language {
   return languages.some(each => each === tag)
 }

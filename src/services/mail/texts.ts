@@ -1,5 +1,5 @@
 /** The texts of emails in the language of their reader. A language is loaded with its first message. */
-import { isLanguage, type Language } from '../../lib/languages.ts'
+import { isLanguage, isRightToLeft, type Language } from '../../lib/languages.ts'
 import { type Message, parseMessage } from '../../lib/message-format.ts'
 import type english from './languages/en.json'
 
@@ -16,7 +16,6 @@ export interface MailTexts {
   size: (bytes: number) => string
 }
 
-const rightToLeft: ReadonlySet<Language> = new Set(['ar', 'he'])
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
 const symbols = ['bytes', 'KB', 'MB', 'GB', 'TB']
 
@@ -46,9 +45,13 @@ const loaded = new Map<Language, Promise<MailTexts>>()
 /** @param tag of a language that this version may not know any more; null for English */
 export function mailTexts(tag: string | null): Promise<MailTexts> {
   const language = isLanguage(tag) ? tag : 'en'
-  const found = loaded.get(language) ?? load(language)
-  loaded.set(language, found)
-  return found
+  const known = loaded.get(language)
+  if (known) return known
+  const texts = load(language)
+  loaded.set(language, texts)
+  // The next email tries again.
+  texts.catch(() => loaded.delete(language))
+  return texts
 }
 
 async function load(language: Language): Promise<MailTexts> {
@@ -67,7 +70,7 @@ async function load(language: Language): Promise<MailTexts> {
     timeZone: 'UTC',
     timeZoneName: 'short',
   })
-  const isolates = rightToLeft.has(language)
+  const isolates = isRightToLeft(language)
 
   function fill(message: Message, values: Readonly<Record<string, string | number>>): string {
     const parts = message.map(part => {
@@ -75,7 +78,7 @@ async function load(language: Language): Promise<MailTexts> {
       const value = values[part.name] ?? ''
       if (part.kind === 'count') return number.format(Number(value))
       if (part.kind === 'argument') return argument(part.name, String(value))
-      if (part.kind === 'tag') return fill(part.content, values)
+      if (part.kind === 'tag' || part.type === 'select') throw new Error(`Emails have no ${part.kind} ${part.name}.`)
       const { options } = part
       const option = options.get(`=${value}`) ?? options.get(rules.select(Number(value))) ?? options.get('other')
       return fill(option ?? [], values)

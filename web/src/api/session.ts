@@ -240,6 +240,9 @@ export function useSessionQuery() {
       if (session) {
         keepLanguage(workspaceKey, session.workspace.language)
         if (keepLanguage(accountKey, session.viewer.user.language) && !previous) await reload()
+      } else {
+        // The next person may read another language.
+        keepLanguage(accountKey, null)
       }
       return session
     },

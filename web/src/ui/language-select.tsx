@@ -28,7 +28,7 @@ export function LanguageSelect() {
         label={texts.language}
         description={texts.ownLanguageHelp}
         options={options}
-        value={choose.variables ?? saved}
+        value={choose.isError ? saved : (choose.variables ?? saved)}
         onChange={value => choose.mutate(value)}
       />
       {choose.error && <ErrorBox error={choose.error} />}
