@@ -38,7 +38,7 @@ export function QuotaDialog({
   const [files, setFiles] = useState(quota?.files == null ? '' : String(quota.files))
   const save = useMutation({
     mutationFn: async () => {
-      const bytes = size.trim() === '' ? null : Math.round(Number(size) * gigabyte)
+      const bytes = size.trim() === '' ? null : Math.round(Number(size.replace(',', '.')) * gigabyte)
       const count = files.trim() === '' ? null : Number(files)
       // There is nothing to remove.
       if (bytes === null && count === null && quota === null) return
@@ -60,7 +60,7 @@ export function QuotaDialog({
         autoComplete="off"
         maxLength={15}
         validate={text =>
-          text.trim() === '' || /^\d{1,7}(?:\.\d{1,9})?$/.test(text.trim()) ? null : texts.wrongNumber
+          text.trim() === '' || /^\d{1,7}(?:[.,]\d{1,9})?$/.test(text.trim()) ? null : texts.wrongNumber
         }
       />
       <TextField
