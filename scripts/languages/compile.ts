@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
 import { isRightToLeft } from '../../src/lib/languages.ts'
-import { type Message, type Part, parseMessage, placeholdersOf } from '../../src/lib/message-format.ts'
+import { type Message, type MessagePart, parseMessage, placeholdersOf } from '../../src/lib/message-format.ts'
 import { readEnglish, type Source } from './extract.ts'
 
 /** The texts of a language by their keys, such as `files.items`. */
@@ -77,7 +77,7 @@ class Compiler {
     return `\`${parts.join('')}\``
   }
 
-  #part(part: Part): string {
+  #part(part: MessagePart): string {
     if (part.kind === 'text') return JSON.stringify(part.text)
     const value = this.#source.placeholders.get(part.name)
     if (part.kind === 'count') return `h.number(${value})`
@@ -89,7 +89,7 @@ class Compiler {
 }
 
 /** Puts a value between the characters of Unicode that separate its direction from that of the text around it. */
-function isolated(part: Part): Message {
+function isolated(part: MessagePart): Message {
   if (part.kind !== 'argument' || part.format !== null) return [part]
   return [{ kind: 'text', text: '\u2068' }, part, { kind: 'text', text: '\u2069' }]
 }

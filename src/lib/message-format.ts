@@ -3,7 +3,7 @@
  * and apostrophes that quote braces (https://unicode-org.github.io/icu/userguide/format_parse/messages/).
  */
 
-export type Part =
+export type MessagePart =
   | { kind: 'text'; text: string }
   | { kind: 'argument'; name: string; format: string | null }
   | { kind: 'choice'; type: 'plural' | 'select'; name: string; options: ReadonlyMap<string, Message> }
@@ -11,7 +11,7 @@ export type Part =
   | { kind: 'count'; name: string }
   | { kind: 'tag'; name: string; content: Message }
 
-export type Message = readonly Part[]
+export type Message = readonly MessagePart[]
 
 const formats = new Set(['number', 'date', 'time'])
 const token = /[\w=]+/y
@@ -55,7 +55,7 @@ export function parseMessage(source: string): Message {
     return found
   }
 
-  function argument(): Part {
+  function argument(): MessagePart {
     take('{')
     const name = word('the name of a placeholder')
     if (source[at] === '}') {
@@ -82,7 +82,7 @@ export function parseMessage(source: string): Message {
   }
 
   /** A tag, or null if the “<” is text. */
-  function tag(plural: string | null): Part | null {
+  function tag(plural: string | null): MessagePart | null {
     const name = /^<([a-z]\w*)>/.exec(source.slice(at, at + 40))?.[1]
     if (name === undefined) return null
     at += name.length + 2
@@ -111,9 +111,9 @@ export function parseMessage(source: string): Message {
   }
 
   function message(plural: string | null, end: '}' | '<' | null): Message {
-    const parts: Part[] = []
+    const parts: MessagePart[] = []
     let text = ''
-    const add = (part: Part) => {
+    const add = (part: MessagePart) => {
       if (text !== '') parts.push({ kind: 'text', text })
       text = ''
       parts.push(part)
