@@ -78,8 +78,10 @@ export const language: Language = decide()
 
 /** Keeps a language for the next page of this browser. Returns whether that page is in another language than this one. */
 export function keepLanguage(key: typeof accountKey | typeof workspaceKey, tag: string | null): boolean {
+  const known = tag === null ? null : matchLanguage(tag)
   try {
-    localStorage.setItem(key, (tag !== null && matchLanguage(tag)) || '')
+    if (known) localStorage.setItem(key, known)
+    else localStorage.removeItem(key)
   } catch {
     // The browser allows no storage, so the next page is in its language.
   }
