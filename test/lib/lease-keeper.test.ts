@@ -105,7 +105,7 @@ t.test('a renewal from before a pause is repeated', async t => {
   })
   await until(() => renewals.length === 1)
   offset = 9000
-  await until(() => renewals.length === 3)
+  await until(() => renewals.length >= 3)
   t.equal(isLost, false)
 })
 
