@@ -824,9 +824,10 @@ t.test('every field of the schema works in typical use', async t => {
   )
   t.match(createShare, { share: { kind: 'VIEW', note: 'For you', state: 'ACTIVE', url: createShare.url } })
   const shareId = { id: createShare.share.id }
-  const shares = `{ shares(first: 1, after: null, ofUser: null, includeInactive: false) {
-    nodes { id } edges { cursor node { id } } ${pageInfo} } }`
-  t.match(await ask(shares), { shares: { nodes: [shareId] } })
+  const shares = `query ($providerId: ID, $path: String) {
+    shares(first: 1, after: null, ofUser: null, includeInactive: false, providerId: $providerId, path: $path) {
+      nodes { id } edges { cursor node { id } } ${pageInfo} } }`
+  t.match(await ask(shares, at('/')), { shares: { nodes: [shareId] } })
   const { shareRecipients, sharesWithMe } = await ask(
     `{ shareRecipients(search: "nobody") { id kind name email } sharesWithMe(first: 1, after: null) {
       nodes { id url name isFolder sharedBy note hasPassword expiresAt createdAt } edges { cursor node { id } } ${pageInfo} } }`,

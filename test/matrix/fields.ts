@@ -597,7 +597,13 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     bounces: true,
     args: ({ ids }) => ({ input: { webhookId: ids.webhook, deliveryIds: null } }),
   },
-  'Query.shares': { needs: read, args: () => ({ first: 20, after: null, ofUser: null, includeInactive: true }) },
+  'Query.shares': {
+    needs: read,
+    args: () => {
+      const about = { ofUser: null, providerId: null, path: null }
+      return { first: 20, after: null, ...about, includeInactive: true }
+    },
+  },
   'Query.sharesWithMe': { needs: session, args: () => ({ first: 20, after: null }) },
   'Query.shareRecipients': { needs: read, args: () => ({ search: 'matrix' }) },
   'Mutation.createShare': {

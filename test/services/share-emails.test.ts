@@ -154,6 +154,21 @@ t.test('email about shares', async t => {
     await app.ask(update, { input: { id, addUserIds: [carl, dora], emailUsers: true } }, token)
     t.same((await addressed(2)).map(({ recipient }) => recipient).toSorted(), ['carl@example.org', 'dora@example.org'])
     await app.ask(update, { input: { id, removeUserIds: [dora] } }, token)
+    await sql`insert into share_emails (id, share_id, recipient) values (gen_random_uuid(), ${id}, 'dora@example.org')`.execute(
+      app.db,
+    )
+    await until(async () => (await waiting()).length === 0)
+    t.equal(
+      (await server.received()).length,
+      before + 2,
+      'a message that waits is not sent to somebody who was removed',
+    )
+    const all = 'mutation { createInvite(input: { role: ADMIN, providerAccess: { all: true } }) { invite } }'
+    const admin = await app.register('admin@example.org', (await app.ask(all, {}, token)).createInvite)
+    const added = { id, addUserIds: [admin.id], emailUsers: true }
+    const { errors } = await app.graphql(update, { input: added }, admin.token)
+    t.match(errors[0]?.message, 'Only the person who made the share', 'the email would name another sender')
+    await app.ask(update, { input: { ...added, emailUsers: false } }, admin.token)
     await app.ask(update, { input: { id, addUserIds: [dora] } }, token)
     await until(async () => (await waiting()).length === 0)
     t.equal((await server.received()).length, before + 2, 'nobody gets an email who was not to get one')

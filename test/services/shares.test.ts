@@ -9,8 +9,8 @@ import { until } from '../support/until.ts'
 
 const fields = `id kind providerId paths url hasPassword note expiresAt maxDownloads downloads maxBytes receivedBytes fileTypes
   state createdAt revokedAt lastUsedAt createdBy { email }`
-const query = `query ($ofUser: ID, $includeInactive: Boolean, $first: Int, $after: String) {
-  shares(ofUser: $ofUser, includeInactive: $includeInactive, first: $first, after: $after) {
+const query = `query ($ofUser: ID, $includeInactive: Boolean, $first: Int, $after: String, $providerId: ID, $path: String) {
+  shares(ofUser: $ofUser, includeInactive: $includeInactive, first: $first, after: $after, providerId: $providerId, path: $path) {
     nodes { ${fields} } pageInfo { hasNextPage endCursor } } }`
 const update = `mutation ($input: UpdateShareInput!) { updateShare(input: $input) { ${fields} } }`
 
@@ -96,6 +96,14 @@ t.test('shares', async t => {
       lastUsedAt: null,
       createdBy: { email: 'owner@example.org' },
     })
+    const sharedAt = (path: string) => seen(owner.token, { providerId, path })
+    t.same(await sharedAt('/team/sub'), ['/team/a.txt', '/team/sub'], 'the list is narrowed to the shares of one entry')
+    for (const path of ['/team', '/team/sub/a.txt', '/']) t.same(await sharedAt(path), [], path)
+    t.same(await seen(owner.token, { providerId: owner.id }), [])
+    for (const wrong of [{ path: '/team' }, { providerId: 'no id' }]) {
+      t.equal(await reason(query, wrong, owner.token), 'INVALID_INPUT')
+    }
+    t.equal(await reason(query, { providerId, path: 'team' }, owner.token), 'INVALID_PATH')
     t.equal(await create({ path: '/team', kind: 'DROP', maxBytes: 10, fileTypes: ['.PDF', 'tar.gz'] }), 'INVALID_INPUT')
     t.equal(await create({ path: '/team', kind: 'DROP', maxBytes: 10, fileTypes: ['.PDF', 'pdf', 'jpg'] }), 'OK')
     const [dropped] = (await app.ask(query, {}, owner.token)).shares.nodes

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { atNight, inTurn } from '../support/extent.ts'
-import { makeShare } from '../support/shares.ts'
+import { makeShare, revokeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, names, openNavigation, pick, row, startFiles } from './files.ts'
 
@@ -126,7 +126,18 @@ if (files) {
     await remove('ann').waitFor({ state: 'detached' })
     await theirs.goto('/shared-with-me')
     await theirs.getByText('Nothing is shared with you yet').waitFor()
+    // Another window adds somebody, whom the dialog does not show yet.
+    const { id } = await app.db
+      .selectFrom('shares')
+      .select('id')
+      .where('revoked_at', 'is', null)
+      .executeTakeFirstOrThrow()
+    const update = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
+    await app.ask(update, { input: { id, addUserIds: [ann.id] } }, owner.token)
     await remove('bob').click()
+    await remove('ann').waitFor()
+    t.equal(await remove('bob').count(), 0)
+    await remove('ann').click()
     await dialog(page).getByText('Shared already').waitFor({ state: 'detached' })
     t.same(await app.db.selectFrom('shares').select('id').where('revoked_at', 'is', null).execute(), [])
     t.same(page.faults, [])
@@ -327,7 +338,7 @@ if (files) {
   })
 
   atNight(t, 'an administrator sees and revokes the links of everybody', async t => {
-    const of = await store('everybody', { 'a.txt': 'a' })
+    const of = await store('everybody', { 'a.txt': 'a', 'b.txt': 'b' })
     const input = { role: 'EDITOR', providerAccess: { all: true } }
     const invite = 'mutation ($input: CreateInviteInput!) { createInvite(input: $input) { invite } }'
     const { createInvite } = await app.ask(invite, { input }, owner.token)
@@ -342,6 +353,31 @@ if (files) {
     await dialog(page).getByRole('button', { name: 'Revoke' }).click()
     await theirs.waitFor({ state: 'detached' })
     t.equal((await app.request(`/api/share/${link}`)).status, 401)
+
+    const invited = await app.ask('mutation { createInvite(input: { role: NONE }) { invite } }', {}, owner.token)
+    const reader = await app.register('reader@example.org', invited.createInvite)
+    const { id } = await makeShare(app, editor.token, { providerId: of.id, path: '/b.txt', userIds: [reader.id] })
+    await page.reload()
+    await page.getByRole('radio', { name: 'Everyone’s' }).check()
+    await theirs.getByRole('button', { name: 'Edit' }).click()
+    await dialog(page).getByRole('combobox', { name: 'People and groups' }).fill('editor@')
+    await page.getByRole('option', { name: 'editor@example.org' }).click()
+    t.equal(
+      await dialog(page).getByRole('switch').count(),
+      0,
+      'an administrator sends no email in the name of another person',
+    )
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click()
+    const update = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
+    await app.ask(update, { input: { id, removeUserIds: [reader.id] } }, editor.token)
+    await page.reload()
+    await page.getByRole('radio', { name: 'Everyone’s' }).check()
+    await theirs.getByText('With nobody: all people and groups were removed or deleted').waitFor()
+    await theirs.getByRole('button', { name: 'Edit' }).click()
+    await dialog(page).getByLabel('Note for the recipients (optional)').fill('For nobody')
+    await button(page, 'Save').click()
+    await dialog(page).waitFor({ state: 'detached' })
+    await revokeShare(app, editor.token, id)
     const other = await open(t, { token: editor.token })
     await other.goto('/settings/shares')
     await other.getByText('Nothing is shared').waitFor()

@@ -2062,7 +2062,7 @@ export interface SetQuotaInput {
   userId?: string | null
 }
 
-/** A link that gives people without an account access to files and folders. It never permits more than the person who made it may do today, and ends with the API key that made it. */
+/** A link that gives access to files and folders: to everybody who has it, also without an account, or to people and groups of the workspace alone. It never permits more than the person who made it may do today, and ends with the API key that made it. */
 export interface Share {
   __typename: 'Share'
   /** The time of creation. */
@@ -2493,9 +2493,9 @@ export interface UpdateScheduleInput {
 export interface UpdateShareInput {
   /** The IDs of groups whose members can also open the share. */
   addGroupIds?: readonly (string)[] | null
-  /** The IDs of people who can also open a share with people and groups, which has at most 100 of them. Recipients do not change. */
+  /** The IDs of people who can also open a share with people and groups, which has at most 100 of them. IDs of present recipients are ignored. */
   addUserIds?: readonly (string)[] | null
-  /** Whether to send the link by email to the people in `addUserIds` who did not have it, as `emailUsers` of a new share. The default is false. */
+  /** Whether to send the link by email to the people in `addUserIds` who are new, as `emailUsers` of a new share. Only the person who made the share can. The default is false. */
   emailUsers?: boolean | null
   /** The new expiry. */
   expiresAt?: string | null

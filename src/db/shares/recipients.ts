@@ -83,19 +83,33 @@ export interface RecipientChanges {
   removed: { userIds: readonly string[]; groupIds: readonly string[] }
 }
 
-/** Removes recipients and adds others. Returns those who are new, and the number of all. Call it in the transaction that locks the share. */
+/** The changes that were made, and all recipients after them. */
+export interface ChangedRecipients extends RecipientChanges {
+  recipients: ShareRecipient[]
+}
+
+/** Removes recipients and adds others. Call it in the transaction that locks the share. */
 export async function changeRecipients(
   db: Change,
   share: { id: string; workspaceId: string },
   { added, removed }: RecipientChanges,
-): Promise<{ inserted: ShareRecipient[]; count: number }> {
-  await sql`delete from share_recipients where share_id = ${share.id}
-    and (user_id = any(${removed.userIds}::uuid[]) or group_id = any(${removed.groupIds}::uuid[]))`.execute(db)
+): Promise<ChangedRecipients> {
+  const { rows: deleted } = await sql<{ user_id: string | null; group_id: string | null }>`
+    delete from share_recipients where share_id = ${share.id}
+    and (user_id = any(${removed.userIds}::uuid[]) or group_id = any(${removed.groupIds}::uuid[]))
+    returning user_id, group_id`.execute(db)
   const inserted = await insertRecipients(db, share, added)
-  const { count } = await db
-    .selectFrom('share_recipients')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('share_id', '=', share.id)
+  const { recipients } = await db
+    .selectFrom('shares')
+    .select(recipientsOfShare.as('recipients'))
+    .where('id', '=', share.id)
     .executeTakeFirstOrThrow()
-  return { inserted, count: Number(count) }
+  return {
+    added: inserted,
+    removed: {
+      userIds: deleted.flatMap(({ user_id }) => user_id ?? []),
+      groupIds: deleted.flatMap(({ group_id }) => group_id ?? []),
+    },
+    recipients: recipients ?? [],
+  }
 }

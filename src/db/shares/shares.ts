@@ -161,15 +161,28 @@ export async function findShare(db: Database, workspaceId: string, id: string): 
   return row ? toShare(row) : null
 }
 
-/** Returns the newest shares first. @param of.userId null for the shares of everybody */
+/**
+ * Returns the newest shares first.
+ * @param of.userId null for the shares of everybody
+ * @param of.providerId null for those of all providers
+ * @param of.path a shared entry; null for all
+ */
 export async function listShares(
   db: Database,
-  of: { workspaceId: string; userId: string | null; includeInactive: boolean },
+  of: {
+    workspaceId: string
+    userId: string | null
+    includeInactive: boolean
+    providerId: string | null
+    path: StoragePath | null
+  },
   page: { limit: number; before: string | null },
 ): Promise<ShareRecord[]> {
   let query = db.selectFrom('shares').select(shareColumns).where('workspace_id', '=', of.workspaceId)
   if (of.userId !== null) query = query.where('user_id', '=', of.userId)
   if (!of.includeInactive) query = query.where(isActive)
+  if (of.providerId !== null) query = query.where('provider_id', '=', of.providerId)
+  if (of.path !== null) query = query.where(sql<SqlBool>`${of.path} = any(paths)`)
   if (page.before !== null) query = query.where('id', '<', page.before)
   const rows = await query.orderBy('id', 'desc').limit(page.limit).execute()
   return rows.map(toShare)

@@ -46,11 +46,13 @@ export function startMailSender(context: MailSenderContext): () => Promise<void>
   })
 }
 
-/** Returns null for an invitation to a link that has ended meanwhile, and for a message to a program. */
+/** Returns null for an invitation that is of no use any more, and for a message to a program. */
 function messageOf({ secrets, publicUrl }: MailSenderContext, email: ShareEmail, texts: MailTexts) {
   const { recipient, share } = email
   if (recipient === null) return email.creator.isService ? null : arrivals(email, publicUrl, texts)
   if (share.revokedAt !== null || (share.expiresAt !== null && share.expiresAt <= new Date())) return null
+  // The person was removed from the share, or left the workspace, while the message waited.
+  if (share.recipients && !share.recipients.some(({ email }) => email === recipient)) return null
   return invitation(email, `${publicUrl}/s/${secrets.open('share', share.id, share.token)}`, texts)
 }
 

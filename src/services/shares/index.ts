@@ -4,7 +4,7 @@ import { hashToken } from '../../auth/api-key.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeShare } from '../../auth/needs.ts'
 import { enterPasswordQueue, hashPassword } from '../../auth/passwords.ts'
-import { formatPath, nameOf } from '../../auth/path.ts'
+import { formatPath, nameOf, parsePath } from '../../auth/path.ts'
 import { type Grant, isOwn, isUnrestricted, owns, requireScope } from '../../auth/policy.ts'
 import { includesScope } from '../../auth/scopes.ts'
 import { SecretMismatch, type Secrets } from '../../auth/secrets.ts'
@@ -65,6 +65,15 @@ export interface NewShareInput extends ShareSettingsInput {
   emailUsers?: boolean | null | undefined
   /** The addresses that get the link by email. */
   recipients?: readonly string[] | null | undefined
+}
+
+/** Which shares to list. Undefined and null exclude none. */
+export interface SharesQuery {
+  ofUser?: string | null | undefined
+  includeInactive: boolean
+  providerId?: string | null | undefined
+  /** The path of a shared entry of the provider. */
+  path?: string | null | undefined
 }
 
 export type ShareState = 'active' | 'expired' | 'revoked' | 'used up'
@@ -206,7 +215,7 @@ export function createShares(options: {
 
     /**
      * Changes the given settings of a share, adds and removes recipients, and keeps everything else. A new password ends the access of
-     * those who have only the old one. Only people who are new get the link by email.
+     * those who have only the old one. Only people who are new get the link by email, and only from the creator.
      * @throws SCOPE_REQUIRED, NOT_FOUND, INVALID_INPUT, RATE_LIMITED
      */
     update(
@@ -220,6 +229,7 @@ export function createShares(options: {
         const newcomers = audience?.added.filter(({ id }) => !share.recipients?.some(each => each.id === id)) ?? []
         const emailed = input.emailUsers ? emailsOf(newcomers) : []
         if (input.notify || input.emailUsers) requireEmail()
+        if (input.emailUsers && manager.member.userId !== share.userId) throw notTheSender()
         if (input.password != null) changes.passwordHash = await hashed(input.password, manager, signal)
         await limits.countInvitations(manager.member.userId, emailed.length)
         return recording.commit(async trx => {
@@ -227,13 +237,13 @@ export function createShares(options: {
           if (!updated) throw new AppError('NOT_FOUND', 'The share is revoked and can no longer be changed.')
           recording.add({ details: described(updated) })
           if (!audience) return updated
-          const { inserted, count } = await changeRecipients(trx, updated, audience)
-          if (count > maxShareRecipients) throw tooManyRecipients()
+          const changed = await changeRecipients(trx, updated, audience)
+          if (changed.recipients.length > maxShareRecipients) throw tooManyRecipients()
           // A change at the same time may have added some of them, who then have their email already.
-          const recipients = emailsOf(inserted).filter(email => emailed.includes(email))
+          const recipients = emailsOf(changed.added).filter(email => emailed.includes(email))
           await insertInvitations(trx, invitationsTo(recipients, share.id))
-          recording.add({ details: { ...describedChanges(audience), recipients } })
-          return (await findShare(trx, share.workspaceId, share.id)) ?? updated
+          recording.add({ details: { ...describedChanges(changed), recipients } })
+          return { ...updated, recipients: changed.recipients }
         })
       })
     },
@@ -250,12 +260,12 @@ export function createShares(options: {
     },
 
     /**
-     * Returns shares, the newest first: those of `ofUser`, or all that the viewer owns.
-     * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_CURSOR
+     * Returns shares, the newest first: those of `ofUser`, or all that the viewer owns; of one provider, or with one entry of it.
+     * @throws SCOPE_REQUIRED, INVALID_INPUT, INVALID_PATH, INVALID_CURSOR
      */
     async list(
       viewer: Viewer | null,
-      { ofUser, includeInactive }: { ofUser?: string | null | undefined; includeInactive: boolean },
+      { ofUser, includeInactive, ...shared }: SharesQuery,
       page: { first: number; after?: string | null | undefined },
     ): Promise<{ items: { share: ShareRecord; cursor: string }[]; hasNext: boolean; endCursor: string | null }> {
       const manager = requireScope(viewer, 'read')
@@ -263,8 +273,9 @@ export function createShares(options: {
       const { workspaceId, userId: own } = manager.member
       const userId = isUnrestricted(manager) ? (ofUser ?? null) : own
       if (userId !== null && !isId(userId)) throw new AppError('INVALID_INPUT', '"ofUser" is the ID of a member.')
+      const filter = { workspaceId, userId, includeInactive, ...parseShared(shared) }
       const { rows, ...found } = await visiblePage(
-        read => listShares(db, { workspaceId, userId, includeInactive }, read),
+        read => listShares(db, filter, read),
         share => isVisible(manager, share),
         { limit, after: page.after },
       )
@@ -283,6 +294,17 @@ export function createShares(options: {
       }
     },
   }
+}
+
+/** @throws INVALID_INPUT, INVALID_PATH */
+function parseShared({ providerId, path }: Pick<SharesQuery, 'providerId' | 'path'>) {
+  if (path != null && providerId == null) {
+    throw new AppError('INVALID_INPUT', '"path" needs a provider: give "providerId", too.')
+  }
+  if (providerId != null && !isId(providerId)) {
+    throw new AppError('INVALID_INPUT', '"providerId" is the ID of a provider.')
+  }
+  return { providerId: providerId ?? null, path: path == null ? null : parsePath(path) }
 }
 
 /** @throws INVALID_INPUT for what does not fit a share with members, or one with everybody who has the link */
@@ -329,6 +351,12 @@ function factsOf(kind: ShareKind, providerId: string, paths: readonly string[]):
 
 function described({ passwordHash, expiresAt, maxDownloads, maxBytes, fileTypes, notify }: ShareSettings) {
   return { hasPassword: passwordHash !== null, expiresAt, maxDownloads, maxBytes, fileTypes, notify }
+}
+
+/** The email names the creator, who also gets the replies. */
+function notTheSender(): AppError {
+  const message = 'Only the person who made the share can send its link by email: leave out "emailUsers".'
+  return new AppError('INVALID_INPUT', message)
 }
 
 function tooManyShares(): AppError {

@@ -47,7 +47,7 @@ export async function parseShareRecipients(
   if (ids.length > maxShareRecipients) throw tooManyRecipients()
   const found = ids.every(isId) ? await findRecipients(db, workspaceId, { userIds, groupIds }) : []
   if (found.length === ids.length) return found
-  const message = '"userIds" and "groupIds" are IDs of people and groups that "shareRecipients" finds. Search again.'
+  const message = 'Share with people and groups by the IDs that "shareRecipients" finds. Search again.'
   throw new AppError('INVALID_INPUT', message)
 }
 

@@ -13,16 +13,4 @@ export const SharesQuery = graphql(`
   }
 `)
 
-export const RevokeShareMutation = graphql(`
-  mutation RevokeShare($id: ID!) {
-    revokeShare(id: $id) { id }
-  }
-`)
-
-export const UpdateShareMutation = graphql(`
-  mutation UpdateShare($input: UpdateShareInput!) {
-    updateShare(input: $input) { id }
-  }
-`)
-
 export type Share = ResultOf<typeof SharesQuery>['shares']['nodes'][number]

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions, useSession } from '../api/session.ts'
+import { RevokeShareMutation } from '../api/shares.ts'
 import { common } from '../texts/common.ts'
 import { formatList } from '../texts/format.ts'
 import { texts } from '../texts/shares.tsx'
@@ -17,7 +18,7 @@ import { ShowMore, usePages } from '../ui/pages.tsx'
 import { RowTable } from '../ui/row-table.tsx'
 import { Time } from '../ui/time.tsx'
 import { EditShareDialog } from './edit-dialog.tsx'
-import { RevokeShareMutation, type Share, SharesQuery } from './operations.ts'
+import { type Share, SharesQuery } from './operations.ts'
 
 type Whose = 'mine' | 'everybody'
 
@@ -124,10 +125,14 @@ function Row({ share, ownId, storageNames, onEdit, onRevoke }: Actions & { share
   return (
     <tr className={state === 'ACTIVE' ? '' : 'inactive'}>
       <td>
-        <div className="main-cell" id={nameId}>
+        <div className="main-cell" id={nameId} dir="auto">
           {texts.andMore(first, others.length)}
         </div>
-        {storageName !== undefined && <div className="help">{storageName}</div>}
+        {storageName !== undefined && (
+          <div className="help" dir="auto">
+            {storageName}
+          </div>
+        )}
         {createdBy && createdBy.id !== ownId && (
           <div className="help">{texts.createdBy(createdBy.name ?? createdBy.email)}</div>
         )}

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { catalog } from './catalog.ts'
 
-/** What others share with the person. */
+/** The list of what others share with the person. */
 export const texts = catalog('received', {
   title: 'Shared with me',
   all: 'All that is shared with me',

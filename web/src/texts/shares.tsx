@@ -80,9 +80,9 @@ export const texts = catalog('shares', {
   createdBy: (name: string) => `By ${name}`,
   withPassword: 'With a password',
   withPeople: (names: string) => `With ${names}`,
-  withNobody: 'With nobody: all people and groups were deleted',
+  withNobody: 'With nobody: all people and groups were removed or deleted',
   others: (count: number) => `${formatNumber(count)} more`,
-  changeHelp: 'Those whom you remove can no longer open it, and their running transfers end.',
+  changeHelp: 'People you remove can no longer open it, and their transfers stop.',
   emailNewUsers: 'Notify new people by email',
   downloads: (count: number, max: number | null) =>
     max === null ? formatCount(count, 'download') : `${formatNumber(count)} of ${formatCount(max, 'download')}`,

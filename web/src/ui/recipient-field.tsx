@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { ComboBox, Input, Label, ListBox, ListBoxItem, Popover } from 'react-aria-components'
 import { ask } from '../api/client.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
+import { queryKeys } from '../api/query-keys.ts'
 import { texts } from '../texts/shares.tsx'
 import { Avatar } from './avatar.tsx'
 import { Icon } from './icons.tsx'
@@ -26,7 +27,7 @@ const maxSearch = 100
 /** Finds people and groups by a part of a name or an email; an empty text finds the first of all. */
 export function useFoundRecipients(search: string) {
   return useQuery({
-    queryKey: ['share-recipients', search],
+    queryKey: [...queryKeys.recipients, search],
     queryFn: async ({ signal }) => (await ask(ShareRecipientsQuery, { search }, { signal })).shareRecipients,
     placeholderData: keepPreviousData,
   })
@@ -128,7 +129,7 @@ export function RecipientName({ recipient: { kind, name, email } }: { recipient:
     <>
       <RecipientPicture kind={kind} name={name} />
       <span className="recipient-name">
-        <span>{name}</span>
+        <span dir="auto">{name}</span>
         {more !== null && <span className="help">{more}</span>}
       </span>
     </>
@@ -155,7 +156,7 @@ function Chip({ recipient, onRemove }: { recipient: Recipient; onRemove: () => v
   return (
     <li className="recipient-chip">
       <RecipientPicture kind={kind} name={name} />
-      <span>{name}</span>
+      <span dir="auto">{name}</span>
       <button type="button" aria-label={texts.removeRecipient(name)} onClick={onRemove} onKeyDown={onKeyDown}>
         <Icon name="cross" />
       </button>

@@ -13,7 +13,7 @@ import { maxFileTypes, maxNote, maxRecipients, minSharePassword } from '../../..
 import { builder } from '../builder.ts'
 import { connectionCost, recipientsCost } from '../cost.ts'
 import { findCreator, UserRef } from '../refs.ts'
-import { atShare } from '../rules.ts'
+import { atShare, notALocation } from '../rules.ts'
 import { definePage, toPage } from './page.ts'
 import { ShareRecipientType, urlOfShare } from './share-recipient.ts'
 
@@ -40,7 +40,7 @@ const ShareStateEnum = builder.enumType('ShareState', {
 
 const Share = builder.objectRef<ShareRecord>('Share').implement({
   description:
-    'A link that gives people without an account access to files and folders. It never permits more than the person who made it may do today, and ends with the API key that made it.',
+    'A link that gives access to files and folders: to everybody who has it, also without an account, or to people and groups of the workspace alone. It never permits more than the person who made it may do today, and ends with the API key that made it.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The permanent ID of the share.' }),
     kind: t.expose('kind', { type: ShareKindEnum, description: 'The rights that the link gives.' }),
@@ -199,7 +199,7 @@ const UpdateShareInput = builder.inputType('UpdateShareInput', {
     fileTypes: t.stringList({ description: 'The new endings of names.' }),
     notify: t.boolean({ description: 'Whether to send emails about files that arrive.' }),
     addUserIds: t.idList({
-      description: `The IDs of people who can also open a share with people and groups, which has at most ${maxShareRecipients} of them. Recipients do not change.`,
+      description: `The IDs of people who can also open a share with people and groups, which has at most ${maxShareRecipients} of them. IDs of present recipients are ignored.`,
     }),
     addGroupIds: t.idList({ description: 'The IDs of groups whose members can also open the share.' }),
     removeUserIds: t.idList({
@@ -209,7 +209,7 @@ const UpdateShareInput = builder.inputType('UpdateShareInput', {
     removeGroupIds: t.idList({ description: 'The IDs of groups whose members can no longer open the share.' }),
     emailUsers: t.boolean({
       description:
-        'Whether to send the link by email to the people in `addUserIds` who did not have it, as `emailUsers` of a new share. The default is false.',
+        'Whether to send the link by email to the people in `addUserIds` who are new, as `emailUsers` of a new share. Only the person who made the share can. The default is false.',
     }),
   }),
 })
@@ -228,10 +228,15 @@ builder.queryField('shares', t =>
         defaultValue: false,
         description: 'Whether to include shares that are revoked or expired.',
       }),
+      providerId: t.arg.id({ description: 'Only the shares of the provider with this ID.' }),
+      path: t.arg.string({
+        description: 'Only the shares of the entry at this path. Requires `providerId`.',
+        ...notALocation,
+      }),
     },
     complexity: ({ first }) => connectionCost(first, maxSharesPage),
-    resolve: async (_root, { first, after, ofUser, includeInactive }, { services, viewer }) => {
-      const query = { ofUser, includeInactive: includeInactive ?? false }
+    resolve: async (_root, { first, after, includeInactive, ...filter }, { services, viewer }) => {
+      const query = { ...filter, includeInactive: includeInactive ?? false }
       const page = await services.shares.list(viewer, query, { first: first ?? 50, after })
       return toPage(page, after, ({ share }) => share)
     },

@@ -30,11 +30,15 @@ function Row({
     <li>
       <KindIcon kind={kind} />
       <div className="received-text">
-        <Link to={pathOf(url)} title={shown}>
+        <Link to={pathOf(url)} title={shown} dir="auto">
           {shown}
         </Link>
         <span className="help">{texts.from(sharedBy)}</span>
-        {note !== '' && <span className="received-note">{note}</span>}
+        {note !== '' && (
+          <span className="received-note" dir="auto">
+            {note}
+          </span>
+        )}
       </div>
       <div className="received-times">
         <span>{texts.since(<Time at={createdAt} />)}</span>

@@ -1,4 +1,4 @@
-/** What others share with the person: the page, and the list that the first page shows, too. */
+/** The page of what others share with the person, and the list that the first page shows, too. */
 import { queryKeys } from '../../api/query-keys.ts'
 import { texts } from '../../texts/received.tsx'
 import { Icon } from '../../ui/icons.tsx'

@@ -4,6 +4,7 @@ import { Suspense, useState } from 'react'
 import { ask } from '../../api/client.ts'
 import { childPath, type StorageLocation } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
+import { RevokeShareMutation } from '../../api/shares.ts'
 import { lazyPart } from '../../lib/load-part.ts'
 import { common } from '../../texts/common.ts'
 import { formatList } from '../../texts/format.ts'
@@ -12,7 +13,7 @@ import { CopyButton } from '../../ui/copy-button.tsx'
 import { Confirm, Dialog, DialogEnd } from '../../ui/dialog.tsx'
 import type { Entry } from '../operations.ts'
 import { type ReadyShare, ShareForm } from './form.tsx'
-import { EndShareMutation, type PresentShare } from './operations.ts'
+import type { PresentShare } from './operations.ts'
 import './share.css'
 
 /** Shares the selected entries, shows with whom they are shared already, and shows the link of a new share. */
@@ -48,7 +49,7 @@ export function ShareDialog({
           title={texts.revokeLink}
           action={common.revoke}
           onConfirm={async () => {
-            await ask(EndShareMutation, { id: revoking.id })
+            await ask(RevokeShareMutation, { id: revoking.id })
             await client.invalidateQueries({ queryKey: queryKeys.shares })
           }}
           onClose={() => setRevoking(null)}

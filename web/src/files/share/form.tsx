@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { ask } from '../../api/client.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
+import { idsOf } from '../../api/shares.ts'
 import { texts } from '../../texts/shares.tsx'
 import { Choices, Switch } from '../../ui/choices.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
@@ -149,8 +150,7 @@ export function ShareForm({
 }
 
 function toAudience(people: readonly Recipient[], emailUsers: boolean) {
-  const idsOf = (kind: Recipient['kind']) => people.filter(each => each.kind === kind).map(({ id }) => id)
-  return { userIds: idsOf('USER'), groupIds: idsOf('GROUP'), emailUsers }
+  return { userIds: idsOf(people, 'USER'), groupIds: idsOf(people, 'GROUP'), emailUsers }
 }
 
 function addressesIn(text: string): string[] {

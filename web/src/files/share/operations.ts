@@ -3,6 +3,7 @@ import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { useSession } from '../../api/session.ts'
+import { idsOf, RevokeShareMutation, UpdateShareMutation } from '../../api/shares.ts'
 
 export const CreateShareMutation = graphql(`
   mutation CreateShare($input: CreateShareInput!) {
@@ -10,23 +11,11 @@ export const CreateShareMutation = graphql(`
   }
 `)
 
-export const EndShareMutation = graphql(`
-  mutation EndShare($id: ID!) {
-    revokeShare(id: $id) { id }
-  }
-`)
-
-const RemoveRecipientMutation = graphql(`
-  mutation RemoveRecipient($input: UpdateShareInput!) {
-    updateShare(input: $input) { id }
-  }
-`)
-
 const PresentSharesQuery = graphql(`
-  query PresentShares($ofUser: ID, $after: String) {
-    shares(first: 100, ofUser: $ofUser, after: $after) {
+  query PresentShares($ofUser: ID, $providerId: ID!, $path: String!, $after: String) {
+    shares(first: 100, ofUser: $ofUser, providerId: $providerId, path: $path, after: $after) {
       nodes {
-        id kind state url providerId paths hasPassword expiresAt recipients { kind id name email }
+        id kind state url paths hasPassword expiresAt recipients { kind id name email }
       }
       pageInfo { endCursor hasNextPage }
     }
@@ -36,22 +25,24 @@ const PresentSharesQuery = graphql(`
 export type PresentShare = ResultOf<typeof PresentSharesQuery>['shares']['nodes'][number]
 type Recipient = NonNullable<PresentShare['recipients']>[number]
 
-/** Reads the person's shares that contain all of these entries and work. A member has at most ten pages of shares. */
+/** Reads the person's shares that contain all of these entries and work. */
 export function usePresentShares(providerId: string, paths: readonly string[]) {
   const { user } = useSession().viewer
   return useQuery({
     queryKey: [...queryKeys.shares, 'present', providerId, paths],
     queryFn: async ({ signal }) => {
+      const [path = '/'] = paths
       const found: PresentShare[] = []
       for (let after: string | null = null; ; ) {
         const { shares }: ResultOf<typeof PresentSharesQuery> = await ask(
           PresentSharesQuery,
-          { ofUser: user.id, after },
+          { ofUser: user.id, providerId, path, after },
           { signal },
         )
-        const contains = (share: PresentShare) => paths.every(path => share.paths.includes(path))
-        const isPresent = (share: PresentShare) => share.providerId === providerId && share.state === 'ACTIVE'
-        found.push(...shares.nodes.filter(share => isPresent(share) && contains(share)))
+        const contains = (share: PresentShare) => paths.every(each => share.paths.includes(each))
+        // Nobody can open a share whose recipients are all gone.
+        const works = ({ state, recipients }: PresentShare) => state === 'ACTIVE' && recipients?.length !== 0
+        found.push(...shares.nodes.filter(share => works(share) && contains(share)))
         if (!shares.pageInfo.hasNextPage) return found
         after = shares.pageInfo.endCursor
       }
@@ -59,12 +50,13 @@ export function usePresentShares(providerId: string, paths: readonly string[]) {
   })
 }
 
-/** Ends the access that a person or a group has by a share. A share without other recipients is revoked. @throws StowageError */
-export async function removeRecipient(share: PresentShare, { kind, id }: Recipient): Promise<void> {
-  if (share.recipients?.length === 1) {
-    await ask(EndShareMutation, { id: share.id })
-    return
-  }
-  const removed = kind === 'USER' ? { removeUserIds: [id] } : { removeGroupIds: [id] }
-  await ask(RemoveRecipientMutation, { input: { id: share.id, ...removed } })
+/**
+ * Ends the access that a person or a group has by a share, and revokes a share that has no recipients after that. Others may have been added
+ * since the share was shown, so the server says who is left.
+ * @throws StowageError
+ */
+export async function removeRecipient({ id }: PresentShare, recipient: Recipient): Promise<void> {
+  const removed = { removeUserIds: idsOf([recipient], 'USER'), removeGroupIds: idsOf([recipient], 'GROUP') }
+  const { updateShare } = await ask(UpdateShareMutation, { input: { id, ...removed } })
+  if (updateShare.recipients?.length === 0) await ask(RevokeShareMutation, { id })
 }
