@@ -969,8 +969,8 @@ export interface CopyKeeping {
   repair: boolean
   /** The days after which a file is read again. */
   recheckDays: number
-  /** Whether somebody has retried the job, which then also restores files if most are missing. */
-  isRetried?: true
+  /** The numbers of the sources in which most files were missing when somebody retried the job, which begins again and restores them. */
+  restoresMost?: readonly number[]
 }
 
 /** Counts of what a KEEP_COPIES has done and found at one of its sources. */
@@ -983,6 +983,8 @@ export interface LocationCheck {
   missing: number
   changed: number
   restored: number
+  /** Findings without a failure or a restoration: what was noted was wrong, or somebody has changed the file before its repair. */
+  settled: number
 }
 
 export const findingKinds = ['DAMAGED', 'MISSING', 'CHANGED', 'UNCLEAR', 'FAILED'] as const

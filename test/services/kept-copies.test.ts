@@ -336,8 +336,8 @@ t.test('a full report counts what it does not list, and a retry looks at all fil
   t.match(tally.failures, [{ path: '/q/one' }, { path: '/q', state: 'SOURCE', message: /^More than 10000 files/ }])
   t.equal(tally.failures.length, 2)
   t.equal(tally.unlisted, 2)
-  tally.fail(run, { ...at, id: '7', path: '/q/known', reason: 'DAMAGED', message: 'x' })
-  t.equal(tally.failures.length, 3, 'what is stored already stays')
+  tally.fail(run, { ...at, id: '7', path: '/q/planned', reason: 'DAMAGED', message: 'x' })
+  t.same([tally.failures.length, tally.unlisted], [2, 3], 'a planned repair that fails has no room either')
   t.end()
 })
 
@@ -381,6 +381,7 @@ t.test('a report stays bounded if very many files are missing, and its retry res
   const { unlistedFindings, findings } = JSON.parse(await download('json'))
   t.same([unlistedFindings, findings.length], [72, 10_001])
   t.match(await download('text'), /\nThe counts include 72 more, for which this list has no room\.\n$/)
+  t.match(await download('csv'), /\r\n(?:"",){7}"The counts include 72 more, for which this list has no room\."\r\n$/)
 
   await control(world, 'retryJob', id)
   t.match(await ended(world, id), { state: 'SUCCEEDED', progress: { failed: 0 } })
@@ -388,6 +389,70 @@ t.test('a report stays bounded if very many files are missing, and its retry res
   const { findings: restored, locations } = await reportOf(id)
   t.equal(restored.length, 22)
   t.match(locations[0], { missing: 22, restored: 22 })
+})
+
+t.test('a retry with a full report counts repairs that fail, and what is settled without one', async t => {
+  for (const name of ['held', 'edited', 'all']) await app.upload(token, a, `/u/${name}`, `the bytes of ${name}`)
+  t.match(await keep('/u'), { state: 'SUCCEEDED' })
+  const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
+  const { createHold } = await app.ask(hold, { input: { providerId: a, path: '/u', reason: 'a case' } }, token)
+  for (const name of ['held', 'edited']) await flip(join(rootA, 'u', name))
+  await writeFile(join(rootB, 'u/all'), 'of somebody')
+  const { id } = await keep('/u')
+  t.same((await reportOf(id)).findings, ['a/u/edited DAMAGED', 'a/u/held DAMAGED', 'b/u/all CHANGED'])
+  // As if the job had restored 10,000 other files.
+  await sql`
+    insert into job_entries (job_id, state, provider_id, path, depth, is_new_target, is_started, finding)
+    select ${id}, 'KEPT', ${a}, '/u/g' || n, 1, false, true,
+      json_build_object('kind', 'DAMAGED', 'source', 0, 'from', 1, 'at', 0, 'sha256', '00', 'seen', null)
+    from generate_series(1, 10000) as n`.execute(app.db)
+  await writeFile(join(rootA, 'u/edited'), 'an edit of the original')
+  for (const root of [rootA, rootC]) await flip(join(root, 'u/all'))
+  await writeFile(join(rootB, 'u/all'), (await tree(join(rootA, 'u'))).all ?? '')
+
+  await control(world, 'retryJob', id)
+  const failures = { nodes: [{ path: '/u', reason: 'TOO_LARGE' }] }
+  t.match(await ended(world, id), { state: 'FAILED', progress: { failed: 2 }, failures })
+  const response = await fetch(`${app.url}/api/jobs/report?id=${id}&format=json`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const { unlistedFindings, findings, locations } = (await response.json()) as Data
+  t.same([unlistedFindings, findings.length], [3, 10_001])
+  t.match(locations, [{ damaged: 1, changed: 1 }, { changed: 0 }], 'the copy is no longer changed')
+
+  await app.ask('mutation ($id: ID!) { releaseHold(id: $id) { id } }', { id: createHold.id }, token)
+  await control(world, 'retryJob', id)
+  t.match(await ended(world, id), { state: 'SUCCEEDED' })
+  t.same((await reportOf(id)).findings, ['a/u/held DAMAGED restored'])
+  await readAll(t, 'u', {
+    held: 'the bytes of held',
+    edited: 'an edit of the original',
+    all: (await tree(join(rootB, 'u'))).all ?? '',
+  })
+})
+
+t.test('the retry of another failure restores nothing where most files are missing', async t => {
+  const names = Array.from({ length: 30 }, (_, index) => `sub/f${index}`)
+  const files = Object.fromEntries(['top', ...names].map(name => [name, `the bytes of ${name}`]))
+  await fill(join(rootA, 'v'), files)
+  const sources = [a, b].map(providerId => ({ providerId, path: '/v' }))
+  t.match(await keep('/v', { sources }), { state: 'SUCCEEDED' })
+  const disk = join(rootB, 'v/sub')
+  await rename(disk, `${disk}-away`)
+  await writeFile(disk, 'no folder')
+  const { id, ...found } = await keep('/v', { sources })
+  t.match(found, { state: 'FAILED', failures: { nodes: [{ path: '/v/sub', reason: 'NOT_A_FOLDER' }] } })
+  // The mount point of a disk that is not mounted.
+  await rm(disk)
+  await mkdir(disk)
+  await control(world, 'retryJob', id)
+  const failed = await ended(world, id)
+  t.match(failed, { state: 'FAILED', progress: { failed: 30 } })
+  t.match(failed.failures.nodes[0], { reason: 'PRECONDITION_FAILED', message: /^Most files of "\/v" are missing/ })
+  t.same(await tree(disk), {})
+  await control(world, 'retryJob', id)
+  t.match(await ended(world, id), { state: 'SUCCEEDED' })
+  t.equal(Object.keys(await tree(disk)).length, 30)
 })
 
 t.test('a lock and a quota keep a file as it is', async t => {

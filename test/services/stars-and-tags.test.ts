@@ -1,5 +1,5 @@
 /** Stars and tags follow their entries, end with them, and are seen by those who may see them. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { sql } from 'kysely'
@@ -217,6 +217,22 @@ t.test('a restore that fails takes none from the entry that is at its path by no
   const { errors } = await app.graphql(change('restore', 'RestoreInput'), { input }, owner.token)
   t.equal(errors[0]?.extensions.reason, 'ALREADY_EXISTS')
   t.same(await marked(), both('/first.txt'))
+  await forget()
+})
+
+t.test('a restore of what is gone from the trash gives none to another entry at its path', async t => {
+  await put('same.txt', 'box/in.txt')
+  const remove = change('delete', 'DeleteInput', '{ trashItem { id } }')
+  for (const path of ['/same.txt', '/box']) {
+    await mark(path)
+    const { delete: deleted } = await app.ask(remove, { input: { ...at(path), recursive: true } }, owner.token)
+    await put('same.txt', 'box/in.txt')
+    await rm(join(root, '.stowage-trash'), { recursive: true })
+    const input = { id: deleted.trashItem.id, conflict: 'FAIL' }
+    const { errors } = await app.graphql(change('restore', 'RestoreInput'), { input }, owner.token)
+    t.match(errors[0]?.extensions.reason, /^(?:ALREADY_EXISTS|NOT_FOUND)$/)
+    t.same(await marked(), both(), path)
+  }
   await forget()
 })
 

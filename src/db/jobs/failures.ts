@@ -28,9 +28,24 @@ export async function listFailures(
 
 /**
  * Lets the job work on what failed, and on the folders that are left because something in them failed. What a KEEP_COPIES has repaired stays
- * in its report.
+ * in its report. It counts the files that it looks at again anew.
  */
 export async function retryEntries(db: Database, jobId: string): Promise<void> {
+  await sql`
+    update jobs set checks = (
+      select jsonb_agg(checked.value || jsonb_build_object(
+        'damaged', greatest(0, (checked.value->>'damaged')::bigint - coalesce(again.damaged, 0)),
+        'missing', greatest(0, (checked.value->>'missing')::bigint - coalesce(again.missing, 0)),
+        'changed', greatest(0, (checked.value->>'changed')::bigint - coalesce(again.changed, 0))) order by checked.n)
+      from jsonb_array_elements(checks) with ordinality as checked (value, n)
+      left join (
+        select (finding->>'source')::int as source,
+          count(*) filter (where finding->>'kind' in ('DAMAGED', 'UNCLEAR')) as damaged,
+          count(*) filter (where finding->>'kind' = 'MISSING') as missing,
+          count(*) filter (where finding->>'kind' = 'CHANGED') as changed
+        from job_entries where job_id = ${jobId} and state = 'FILE' and reason is not null and finding is not null group by 1
+      ) as again on again.source = checked.n - 1
+    ) where id = ${jobId} and checks is not null`.execute(db)
   await sql`
     update job_entries set reason = null, message = null, has_failed = false, is_started = true,
       state = case when state = 'KEPT' then 'LISTED' else state end
@@ -78,15 +93,26 @@ export async function isReportFull(db: Database, jobId: string): Promise<boolean
   return rows.length > 0
 }
 
-/** Counts what has failed or was restored in a KEEP_COPIES and is not in its report, which is full. */
-export async function countUnlisted(db: Database, jobId: string): Promise<number> {
+/**
+ * Counts what has failed, was restored or was settled in a KEEP_COPIES and is not in its report, which is full, and the planned repairs that
+ * would exceed it.
+ * @param room the maximum number of planned repairs and findings that are listed
+ */
+export async function countUnlisted(db: Database, jobId: string, room: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select greatest(0, jobs.failed - listed.failed)::float8
-      + greatest(0, (select coalesce(sum((each->>'restored')::bigint), 0) from jsonb_array_elements(jobs.checks) as each)
-          - listed.restored)::float8 as count
-    from jobs, (
+    select (greatest(0, jobs.failed - listed.failed) + greatest(0, counted.restored - listed.restored)
+      + greatest(0, counted.settled - listed.settled) + greatest(0, listed.found - ${room}::bigint))::float8 as count
+    from jobs
+    cross join lateral (
+      select coalesce(sum((each->>'restored')::bigint), 0) as restored,
+        coalesce(sum((each->>'settled')::bigint), 0) as settled
+      from jsonb_array_elements(jobs.checks) as each
+    ) as counted
+    cross join (
       select count(*) filter (where reason is not null) as failed,
-        count(*) filter (where reason is null and state = 'KEPT' and finding->>'from' is not null) as restored
+        count(*) filter (where reason is null and state = 'KEPT' and finding->>'from' is not null) as restored,
+        count(*) filter (where reason is null and state = 'KEPT' and finding is not null and finding->>'from' is null) as settled,
+        count(*) filter (where reason is not null or finding is not null) as found
       from job_entries where job_id = ${jobId}
     ) as listed
     where jobs.id = ${jobId}`.execute(db)
@@ -97,7 +123,7 @@ export async function countUnlisted(db: Database, jobId: string): Promise<number
  * Fails the files that are to be restored because they are missing in one source, if these are at least `least` and more than half of those
  * that should be there. A retry restores them.
  * @param side.keptFolders the pairs whose files should be there
- * @param failure.room how many of them the report lists. The others only count
+ * @param failure.room how many of them the report lists, at least one, which a retry finds. The others only count
  * @param failure.full the failure that says so; null if the report has it already
  * @returns how many; null if it has not failed them
  */
@@ -108,7 +134,7 @@ export async function failRestorations(
   failure: { least: number; reason: Reason; message: string; room: number; full: NewFailure | null },
 ): Promise<number | null> {
   const { least, reason, message, full } = failure
-  const room = Math.max(0, failure.room)
+  const room = Math.max(1, failure.room)
   return db.transaction().execute(async tx => {
     const { rows } = await sql<{ missing: number }>`
       with missing as (
@@ -141,6 +167,16 @@ export async function failRestorations(
     }
     return counted.missing
   })
+}
+
+/** Returns the numbers of the sources whose missing files a KEEP_COPIES has not restored, because most were missing. */
+export async function sourcesLeftMissing(db: Database, jobId: string): Promise<number[]> {
+  const { rows } = await sql<{ source: number }>`
+    select distinct (finding->>'source')::int as source from job_entries
+    where job_id = ${jobId} and state = 'KEPT' and reason = 'PRECONDITION_FAILED' and finding->>'kind' = 'MISSING'`.execute(
+    db,
+  )
+  return rows.map(({ source }) => source)
 }
 
 /** Counts the files that a VERIFY has found damaged or missing. */

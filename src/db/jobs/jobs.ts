@@ -20,6 +20,7 @@ import type {
   Schema,
   StoredLocation,
 } from '../schema.ts'
+import { sourcesLeftMissing } from './failures.ts'
 
 export interface JobRecord extends Creator {
   /** A UUID of version 7: ids are in order of time. */
@@ -242,13 +243,17 @@ export async function queueAgain(db: Change, id: string): Promise<JobRecord | nu
 
 /**
  * Queues an ended job again. Returns null if it has not ended.
- * @param isRestart whether the job begins again with all of its sources, so that it counts from zero
+ * @param options.isRestart whether the job begins again with all of its sources, so that it counts from zero. Call it before its entries are
+ * deleted
  */
 export async function queueAfterEnd(
   db: Change,
   job: JobRecord,
   { isRestart }: { isRestart: boolean },
 ): Promise<JobRecord | null> {
+  const { keeping } = job
+  // Without a restart, the entries themselves say what a retry restores.
+  const restoresMost = keeping && isRestart ? await sourcesLeftMissing(db, job.id) : []
   const row = await db
     .updateTable('jobs')
     .set({
@@ -258,7 +263,7 @@ export async function queueAfterEnd(
       error_reason: null,
       error_message: null,
       failed: zero,
-      ...(job.keeping && { keeping: JSON.stringify({ ...job.keeping, isRetried: true } satisfies CopyKeeping) }),
+      ...(keeping && { keeping: JSON.stringify({ ...keeping, restoresMost } satisfies CopyKeeping) }),
       ...(isRestart && {
         files: zero,
         bytes: zero,

@@ -48,12 +48,17 @@ async function* writeJson({
 
 const columns = ['kind', 'isRestored', 'storage', 'path', 'from', 'foundAt', 'reason', 'message'] as const
 
-async function* writeCsv({ names, findings }: CopyReportContent): AsyncGenerator<string, void, undefined> {
+async function* writeCsv({ names, unlisted, findings }: CopyReportContent): AsyncGenerator<string, void, undefined> {
   yield `${columns.join(',')}\r\n`
   for await (const finding of findings) {
     const row = rowOf(finding, names)
     yield `${columns.map(name => field(row[name])).join(',')}\r\n`
   }
+  if (unlisted > 0) yield `${columns.map(name => field(name === 'message' ? leftOut(unlisted) : null)).join(',')}\r\n`
+}
+
+function leftOut(unlisted: number): string {
+  return `The counts include ${unlisted} more, for which this list has no room.`
 }
 
 /** Quotes a field (RFC 4180). A spreadsheet would run a text that begins like a formula. */
@@ -87,7 +92,7 @@ async function* writeText({
     yield `${foundAt ?? '-'}  ${kind}${isRestored ? ', restored' : ''}  ${line(`${storage ?? providerId}:${path}`)}\n  ${line(message)}\n`
     isEmpty = false
   }
-  if (unlisted > 0) yield `The counts include ${unlisted} more, for which this list has no room.\n`
+  if (unlisted > 0) yield `${leftOut(unlisted)}\n`
   else if (isEmpty) yield 'None.\n'
 }
 

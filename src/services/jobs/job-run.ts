@@ -100,12 +100,12 @@ export class Tally implements StepResults {
     this.bytes += size ?? 0
   }
 
-  /** Lists a failure or, if it is new and the report is full, only counts it. */
+  /** Lists a failure or, if the report is full, only counts it. The work on its entry ends then: a retry begins with all files again. */
   fail({ progress, sources: [source] }: JobRun, failure: NewFailure): void {
     progress.hasFailed = true
-    const isListed = failure.id !== undefined || progress.room > 0
+    const hasRoom = progress.room > 0
     progress.room -= 1
-    if (isListed) return void this.failures.push(failure)
+    if (hasRoom) return void this.failures.push(failure)
     this.unlisted += 1
     if (progress.saysFull || !source) return
     progress.saysFull = true

@@ -77,7 +77,7 @@ export async function putInTrash(
     if (jobId !== null && signal.aborted) throw error
     // After a timeout or an abort, the call at the back end may still be running.
     const isOver = !signal.aborted && !reasons[toAppError(error).reason].retryable
-    await settleAfterFailure(context, item, isOver)
+    await settleAfterFailure(context, item, { isOver, mayBeRestored: false })
     throw error
   }
 
@@ -164,9 +164,15 @@ export async function restoreFromTrash(
     recording.add({ location: { providerId, path: formatPath(restored.path) } })
     return restored
   } catch (error) {
-    await settleAfterFailure(context, item, true)
+    await settleAfterFailure(context, item, { isOver: true, mayBeRestored: !isRefused(error) })
     throw isMissing(error) ? notInTrash() : error
   }
+}
+
+/** Returns whether nothing was restored. After other errors, the back end may have done it nevertheless. */
+function isRefused(error: unknown): boolean {
+  const { code, reason } = toAppError(error)
+  return code === 'NOT_FOUND' || (code === 'BAD_USER_INPUT' && !reasons[reason].retryable)
 }
 
 /** Implements `TrashBin.restore`. */
@@ -191,7 +197,7 @@ export async function restoreForJob(
   } catch (error) {
     // An interrupted job continues with the item.
     if (signal.aborted) throw error
-    await settleAfterFailure(context, item, true)
+    await settleAfterFailure(context, item, { isOver: true, mayBeRestored: isRepeated || !isRefused(error) })
     if (!isMissing(error)) throw error
     if (!isRepeated || !(await statOrNull(location, signal))) throw notInTrash()
     return true
@@ -211,7 +217,9 @@ async function restoreOver(
   const isCopied = item.kind === 'directory' && !existing && !location.canMove
   if ((existing?.kind === 'directory' || isCopied) && item.nativeId === null) {
     await beginRestore(context.db, item, location)
-    return moveTree(location.inTrash(item.id), location, { overwrite: true, keep, signal, turn })
+    // A new folder has nothing that would be replaced, so nobody has to look for it.
+    const options = existing ? { overwrite: true, keep } : { overwrite: false }
+    return moveTree(location.inTrash(item.id), location, { ...options, signal, turn })
   }
   const restored = await restoreTo(context, item, location, { overwrite: true, keep, signal })
   if (restored === taken) throw nameTaken(location.path)

@@ -60,17 +60,18 @@ export async function trashOf({ db, storage }: TrashContext, item: TrashItem): P
  * Shows an item whose entry is in the trash. Deletes one whose entry is not there, unless a call that may still be running could
  * move it there.
  * @param options.isOver whether no call for the item can still be running
+ * @param options.mayBeRestored whether a call for the item may have restored its entry. An entry at its path is another one otherwise
  */
 async function settle(
   context: TrashContext,
   item: TrashItem,
-  { isOver, signal }: { isOver: boolean; signal: AbortSignal },
+  { isOver, mayBeRestored, signal }: { isOver: boolean; mayBeRestored: boolean; signal: AbortSignal },
 ): Promise<void> {
   const { db } = context
   const trash = await trashOf(context, item)
   if (!trash) return
   if (await trash.has(item, signal)) await markTrashed(db, item)
-  else if (item.state === 'RESTORING' && (await isRestored(trash, item, signal))) {
+  else if (item.state === 'RESTORING' && mayBeRestored && (await isRestored(trash, item, signal))) {
     await markRestored(db, item, parsePath(item.restoredTo ?? item.path))
   } else if (isOver || item.state === 'RESTORING' || Date.now() - item.deletedAt.getTime() > longestChange) {
     await forgetTrashItem(db, item)
@@ -88,9 +89,14 @@ async function isRestored(
   return found?.kind === kind && (kind === 'directory' || size === null || found.size === size)
 }
 
-/** Settles an item whose change has just failed. */
-export async function settleAfterFailure(context: TrashChangeContext, item: TrashItem, isOver: boolean): Promise<void> {
-  await settle(context, item, { isOver, signal: AbortSignal.timeout(settleTimeout) }).catch(context.onError)
+/** Settles an item whose change has just failed. @param options as of `settle` */
+export async function settleAfterFailure(
+  context: TrashChangeContext,
+  item: TrashItem,
+  { isOver, mayBeRestored }: { isOver: boolean; mayBeRestored: boolean },
+): Promise<void> {
+  const signal = AbortSignal.timeout(settleTimeout)
+  await settle(context, item, { isOver, mayBeRestored, signal }).catch(context.onError)
 }
 
 /** Milliseconds between two searches. */
@@ -124,6 +130,7 @@ async function collectOne(context: TrashChangeContext, item: TrashItem, signal: 
     else
       await settle(context, item, {
         isOver: false,
+        mayBeRestored: true,
         signal: AbortSignal.any([signal, AbortSignal.timeout(collectTimeout)]),
       })
   } catch (error) {

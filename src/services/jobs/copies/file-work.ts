@@ -219,7 +219,11 @@ export function report(
   tally.fail(run, { ...at, state: 'FILE', finding: findingOf(kind, side.source), isStarted: true, reason, message })
 }
 
-export function countFinding({ run, tally }: FileWork, { source }: Side, kind: FindingKind): void {
+export function countFinding(
+  { run, tally }: Pick<FileWork, 'run' | 'tally'>,
+  { source }: Pick<Side, 'source'>,
+  kind: FindingKind,
+): void {
   const counts = checkOf(run, tally, source)
   if (kind === 'DAMAGED' || kind === 'UNCLEAR') counts.damaged += 1
   else if (kind === 'MISSING') counts.missing += 1

@@ -237,7 +237,7 @@ export async function requireUnchanged(
 
 /** Decides about an original with other bytes than it should have: the record, the original and each copy have one voice each. */
 async function decideDamage(work: FileWork, read: ReadContent): Promise<void> {
-  const { run, original, copies } = work
+  const { run, tally, original, copies } = work
   const expected = claimAt(work, original)
   if (!expected) return report(work, original, damaged(original))
   const readings = await Promise.all(
@@ -254,9 +254,11 @@ async function decideDamage(work: FileWork, read: ReadContent): Promise<void> {
       await noteRead(run.db, copy.location, own)
       await agree(work, copy, read.sha256, { checkedAt: new Date() })
     }
-    // The report names the one decision that takes unexpected bytes for the right ones.
-    if (run.progress.room > 0)
+    // The report lists or counts the one decision that takes unexpected bytes for the right ones.
+    checkOf(run, tally, original.source).settled += 1
+    if (run.progress.room > 0) {
       work.found.push({ ...work.at, state: 'KEPT', finding: findingOf('UNCLEAR', original.source) })
+    }
     run.progress.room -= 1
     return
   }

@@ -17,7 +17,7 @@ import { requireOutside } from '../../files/copying.ts'
 import { requireDepth } from '../../files/tree.ts'
 import { FolderNames, maxKept, PageReader } from '../folders.ts'
 import { childPath, type JobRun, sourceAt, type Tally, withTally, writable } from '../job-run.ts'
-import { findingOf, locationsAt, providersOf, type RowsAt, rowsAt, workOn } from './file-work.ts'
+import { countFinding, findingOf, locationsAt, providersOf, type RowsAt, rowsAt, workOn } from './file-work.ts'
 import { keepFile } from './keep-file.ts'
 import { keepLost } from './lost.ts'
 
@@ -25,10 +25,13 @@ import { keepLost } from './lost.ts'
 export async function keepOne(run: JobRun, entry: JobEntry): Promise<void> {
   await withTally(run, async tally => {
     const found: NewJobEntry[] = []
-    await tally.attempt(run, entry, async () => {
+    const isDone = await tally.attempt(run, entry, async () => {
       if (entry.state === 'SOURCE') found.push(...(await begin(run, entry)))
       else found.push(...(await keepAgain(run, tally, entry)))
+      return true
     })
+    // The file stays what it was found to be.
+    if (!isDone && entry.finding) countFinding({ run, tally }, entry.finding, entry.finding.kind)
     await commitStep(run.db, run, entry, { next: { kind: 'done' }, found, done: tally })
   })
 }

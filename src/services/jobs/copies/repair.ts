@@ -44,7 +44,7 @@ export async function carryOutRepairs(run: JobRun): Promise<void> {
           )
           if (isDone === undefined) return
           const change = isDone ? null : overtakenBy(run, tally, entry)
-          // They stay for the report.
+          // Repairs stay for the report.
           const hasRoom = run.progress.room > 0
           if (hasRoom && change) overtaken.push(change)
           else if (hasRoom) done.push(entry.id)
@@ -62,8 +62,10 @@ export async function carryOutRepairs(run: JobRun): Promise<void> {
 async function failIfMostAreMissing(run: JobRun): Promise<void> {
   const { db, keptFolders, progress, sources } = run
   const [original] = sources
-  if (!original || keepingOf(run).isRetried) return
+  if (!original) return
+  const { restoresMost = [] } = keepingOf(run)
   for (const [source, { path }] of sources.entries()) {
+    if (restoresMost.includes(source)) continue
     const side = { source, keptFolders: source === 0 ? keptFolders : keptFolders.slice(source - 1, source) }
     const message = `Most files of "${formatPath(path)}" are missing, so nothing was restored: mount its disk, or retry the job to restore them.`
     const { room, saysFull } = progress
@@ -84,6 +86,7 @@ function overtakenBy(run: JobRun, tally: Tally, { id: _id, ...entry }: JobEntry)
   const counts = checkOf(run, tally, finding.source)
   counts[finding.kind === 'MISSING' ? 'missing' : 'damaged'] -= 1
   counts.changed += 1
+  counts.settled += 1
   return { ...entry, state: 'KEPT', finding: findingOf('CHANGED', finding.source) }
 }
 

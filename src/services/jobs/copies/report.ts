@@ -5,7 +5,7 @@ import type { JobRecord } from '../../../db/jobs/jobs.ts'
 import type { FindingKind, LocationCheck, StoredLocation } from '../../../db/schema.ts'
 import type { Reason } from '../../../errors.ts'
 
-export type CheckedLocation = StoredLocation & LocationCheck
+export type CheckedLocation = StoredLocation & Omit<LocationCheck, 'settled'>
 
 type ReportedJob = Pick<JobRecord, 'sources' | 'checks'>
 
@@ -19,11 +19,15 @@ export const noCounts: LocationCheck = {
   missing: 0,
   changed: 0,
   restored: 0,
+  settled: 0,
 }
 
 /** Returns what was done in the folder, and then in its copies. */
 export function toChecks({ sources, checks }: Pick<ReportedJob, 'sources' | 'checks'>): CheckedLocation[] {
-  return sources.map((location, source) => ({ ...noCounts, ...checks?.[source], ...formatted(location) }))
+  return sources.map((location, source) => {
+    const { settled: _, ...counts } = { ...noCounts, ...checks?.[source] }
+    return { ...counts, ...formatted(location) }
+  })
 }
 
 function formatted({ providerId, path }: StoredLocation): StoredLocation {

@@ -6,12 +6,16 @@ import type { JobRecord } from '../../../db/jobs/jobs.ts'
 import { findProviders } from '../../../db/providers.ts'
 import { AppError } from '../../../errors.ts'
 import { parsePageSize } from '../../input.ts'
+import { maxFindings } from '../job-run.ts'
 import { type CheckedLocation, type ReportFinding, toChecks, toFinding } from './report.ts'
 
 /** The maximum number of findings of one page. */
 export const maxFindingsPage = 1000
-/** The maximum number of findings that are downloaded at once. GraphQL has the others. */
-export const maxReported = 100_000
+/**
+ * The maximum number of findings that are downloaded at once: more than a job lists when it has ended, with those that say why. While it
+ * runs, planned repairs can be more.
+ */
+const maxDownloaded = maxFindings + 100
 
 export interface FindingsPage {
   items: { finding: ReportFinding; cursor: string }[]
@@ -26,7 +30,7 @@ export interface CopyReportContent {
   names: ReadonlyMap<string, string>
   /** The number of findings that the report has no room for. */
   unlisted: number
-  /** Ends after `maxReported`, and fails when the viewer may not see the job any more. */
+  /** Fails when the viewer may not see the job any more. */
   findings: AsyncGenerator<ReportFinding, void, undefined>
 }
 
@@ -46,10 +50,10 @@ export function createCopyReports(db: Database, find: (viewer: Viewer | null, id
 
   async function* all(viewer: Viewer | null, job: JobRecord): AsyncGenerator<ReportFinding, void, undefined> {
     let after: string | null = null
-    for (let count = 0, hasNext = true; hasNext && count < maxReported; ) {
-      const page: FindingsPage = await findings(job, { first: maxFindingsPage, after })
+    for (let left = maxDownloaded, hasNext = true; hasNext && left > 0; ) {
+      const page: FindingsPage = await findings(job, { first: Math.min(left, maxFindingsPage), after })
       for (const { finding } of page.items) yield finding
-      count += page.items.length
+      left -= page.items.length
       hasNext = page.hasNext
       after = page.items.at(-1)?.cursor ?? null
       if (hasNext) await find(viewer, job.id)
@@ -66,7 +70,8 @@ export function createCopyReports(db: Database, find: (viewer: Viewer | null, id
       const found = await findProviders(db, [...new Set(job.sources.map(({ providerId }) => providerId))])
       const names = new Map(found.map(provider => [provider.id, provider.name]))
       const locations = toChecks(job).map(each => ({ ...each, storage: names.get(each.providerId) ?? null }))
-      return { job, locations, names, unlisted: await countUnlisted(db, id), findings: all(viewer, job) }
+      const unlisted = await countUnlisted(db, id, maxDownloaded)
+      return { job, locations, names, unlisted, findings: all(viewer, job) }
     },
   }
 }

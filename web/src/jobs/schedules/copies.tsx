@@ -41,16 +41,16 @@ function whereIs({ providerId, path }: { providerId: string; path: string }, sto
 
 type CheckJob = NonNullable<ListedSchedule['lastJob']>
 
-/** A check that failed before it found anything says nothing about the files. */
-function stateOf({ damaged, missing, changed, restored }: CheckedFolder, { state, copyReport }: CheckJob): string {
-  const hasFound = copyReport?.locations.some(each => each.damaged + each.missing + each.changed + each.restored > 0)
-  const isOver = state === 'SUCCEEDED' || state === 'FAILED' || state === 'CANCELED'
-  const none =
-    state === 'SUCCEEDED' || (state === 'FAILED' && hasFound)
-      ? texts.intact
-      : isOver
-        ? texts.incomplete
-        : texts.checking
+/** Returns whether a check has read all files: each of its failures is a file that it has found damaged, missing or changed. */
+function isComplete({ state, error, progress, copyReport }: CheckJob): boolean {
+  if (state !== 'FAILED') return state === 'SUCCEEDED'
+  const found = copyReport?.locations.map(each => each.damaged + each.missing + each.changed - each.restored) ?? []
+  return !error && progress.failed <= found.reduce((sum, each) => sum + each, 0)
+}
+
+function stateOf({ damaged, missing, changed, restored }: CheckedFolder, job: CheckJob): string {
+  const isOver = job.state === 'FAILED' || job.state === 'CANCELED'
+  const none = isComplete(job) ? texts.intact : isOver ? texts.incomplete : texts.checking
   const parts = [
     damaged > 0 && texts.damaged(damaged),
     missing > 0 && texts.missing(missing),
