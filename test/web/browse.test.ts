@@ -1,5 +1,6 @@
 import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { consoleFolder } from '../../src/endpoints/console/pages.ts'
@@ -109,6 +110,70 @@ if (files) {
     t.same(await names(page), ['b 10.txt'])
     await page.getByLabel('Filter by name').fill('nothing')
     await page.getByText('No matches').waitFor()
+  })
+
+  t.test('people choose the columns, with the keyboard too, and sort by them', async t => {
+    const { id, page: address } = await store('columns', { 'b.jpg': 'x', 'a.txt': 'xx', 'c.md': '', 'd/x': '' })
+    const input = { providerId: id, path: '/c.md', add: ['Zebra'], remove: [] }
+    await app.ask('mutation ($input: UpdateTagsInput!) { updateTags(input: $input) }', { input }, owner.token)
+    const page = await open(t)
+    await page.goto(address)
+    const areHeads = (...wanted: string[]) =>
+      until(async () => isDeepStrictEqual(await page.locator('.file-head .sort-button').allTextContents(), wanted))
+    const cell = (name: string, column: string) => row(page, name).locator(`.cell-${column}`)
+    const choice = (name: string) => page.getByRole('menuitemcheckbox', { name, exact: true })
+    await cell('c.md', 'name').getByText('Zebra').waitFor()
+    await areHeads('Name', 'Size', 'Modified')
+    await button(page, 'Modified').focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await choice('Size')
+      .and(page.getByRole('menuitemcheckbox', { checked: true }))
+      .waitFor()
+    await isGood(t, page)
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Space')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await choice('Size').waitFor({ state: 'detached' })
+    await areHeads('Name', 'Tags', 'Type', 'Size', 'Modified')
+    await button(page, 'Columns').and(page.locator(':focus')).waitFor()
+    t.same(await Promise.all(['d', 'b.jpg', 'a.txt'].map(name => cell(name, 'type').textContent())), [
+      'Folder',
+      'Image',
+      'Text',
+    ])
+    await cell('c.md', 'tags').getByText('Zebra').waitFor()
+    t.equal(await cell('c.md', 'name').getByText('Zebra').count(), 0, 'tags are in one column')
+    await isGood(t, page)
+    await button(page, 'Type').click()
+    t.same(await names(page), ['d', 'b.jpg', 'a.txt', 'c.md'])
+    await button(page, 'Type').click()
+    t.same(await names(page), ['d', 'a.txt', 'c.md', 'b.jpg'])
+    await button(page, 'Tags').click()
+    t.same(await names(page), ['d', 'c.md', 'a.txt', 'b.jpg'])
+    await button(page, 'Tags').click()
+    t.same(await names(page), ['d', 'c.md', 'a.txt', 'b.jpg'], 'what has no tags is last in both directions')
+    await button(page, 'Type').click()
+    await page.reload()
+    await areHeads('Name', 'Tags', 'Type', 'Size', 'Modified')
+    t.same(await names(page), ['d', 'b.jpg', 'a.txt', 'c.md'], 'the browser remembers columns and order')
+    await button(page, 'Columns').click()
+    await choice('Type').click()
+    await areHeads('Name', 'Tags', 'Size', 'Modified')
+    await choice('Modified').click()
+    await areHeads('Name', 'Tags', 'Size')
+    t.same(await names(page), ['d', 'a.txt', 'b.jpg', 'c.md'], 'without the column of the order, names are the order')
+    await choice('Type').click()
+    await choice('Modified').click()
+    await page.keyboard.press('Escape')
+    await page.setViewportSize({ width: 700, height: 800 })
+    await areHeads('Name', 'Size', 'Modified')
+    await cell('c.md', 'name').getByText('Zebra').waitFor()
+    await page.setViewportSize({ width: 390, height: 844 })
+    await areHeads('Name', 'Size')
+    t.equal(await button(page, 'Columns').count(), 0, 'a phone has room for one column')
+    await isGood(t, page)
   })
 
   atNight(t, 'empty folders and odd or long names can be opened by keyboard, and every page has a title', async t => {

@@ -140,6 +140,7 @@ if (files) {
     const read = (...files: string[]) => Promise.all(files.map(name => readFile(at(name), 'utf8')))
     t.same(await read('1.txt', '2.txt', '3.txt', '4.txt'), ['four', 'three', 'two', 'one'])
     await row(page, '4.txt').waitFor()
+    await page.getByText('4 selected', { exact: true }).waitFor()
     await button(page, 'Undo').click()
     await row(page, 'IMG 4.txt').waitFor()
     t.same(await names(), Object.keys(contents).toSorted())

@@ -1,6 +1,7 @@
 import { texts } from '../texts/files.tsx'
 import { texts as markTexts } from '../texts/marks.ts'
 import type { MenuAction } from '../ui/menu.tsx'
+import { notify } from '../ui/toasts.tsx'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/file-types.ts'
 
@@ -59,8 +60,10 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
   const details: EntryAction = { id: 'details', label: texts.details, icon: 'info', run: on.details }
   if (!canWrite) return [...actions, star, ...(single ? [...versions, details] : [])]
   if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })
-  else if (on.renameMany && selected.length <= maxRenamed)
-    actions.push({ id: 'rename-many', label: texts.rename, icon: 'pencil', run: on.renameMany })
+  else if (on.renameMany) {
+    const run = selected.length > maxRenamed ? () => notify(texts.tooManyToRename(maxRenamed)) : on.renameMany
+    actions.push({ id: 'rename-many', label: texts.rename, icon: 'pencil', run })
+  }
   actions.push(
     { id: 'move', label: texts.move, icon: 'move', run: on.move },
     { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },

@@ -1,10 +1,11 @@
-import { type MouseEvent, memo, type PointerEvent as ReactPointerEvent, useRef } from 'react'
+import { type MouseEvent, memo, type ReactNode, type PointerEvent as ReactPointerEvent, useRef } from 'react'
 import { urlOf } from '../api/client.ts'
 import { texts } from '../texts/files.tsx'
 import { formatBytes, formatMinute, formatRecent } from '../texts/format.ts'
 import { endOf, lineStep } from '../texts/languages.ts'
 import { texts as markTexts } from '../texts/marks.ts'
 import { Icon } from '../ui/icons.tsx'
+import type { Column } from './columns.ts'
 import type { RowDragging } from './dragging.ts'
 import { EntryIcon } from './entry-icon.tsx'
 import { StarButton } from './marks/star-button.tsx'
@@ -12,6 +13,7 @@ import { TagLinks } from './marks/tag-links.tsx'
 import { type Entry, thumbnailOf } from './operations.ts'
 import { isTouch, pickModeOf, useLongPress } from './pointer.ts'
 import type { PickMode } from './selection.ts'
+import { typeOf } from './sort.ts'
 
 interface Props {
   entry: Entry
@@ -21,6 +23,8 @@ interface Props {
   /** The column in a line of tiles, from 0. */
   column: number
   href: string
+  /** What stands beside the name. */
+  columns: readonly Column[]
   /** The size of thumbnails; null if the view has none. */
   thumbnailPixels: number | null
   isSelected: boolean
@@ -42,15 +46,21 @@ function showWholeName({ currentTarget }: ReactPointerEvent<HTMLElement>): void 
   currentTarget.title = currentTarget.scrollWidth > currentTarget.clientWidth ? (currentTarget.textContent ?? '') : ''
 }
 
+function cellOf(column: Column, entry: Entry): ReactNode {
+  if (column === 'tags') return <TagLinks tags={entry.tags ?? []} max={2} isInTable />
+  if (column === 'type') return typeOf(entry)
+  if (column === 'modified') return entry.modifiedAt && formatRecent(entry.modifiedAt)
+  return entry.__typename === 'Folder' || entry.size === null ? null : formatBytes(entry.size)
+}
+
 /** Controls in a row are for the pointer only, because the table handles the keyboard. */
 export const FileRow = memo(function FileRow(props: Props) {
-  const { entry, index, top, column, href, thumbnailPixels, isSelected, isFocused, isSelecting } = props
+  const { entry, index, top, column, href, columns, thumbnailPixels, isSelected, isFocused, isSelecting } = props
   const { onPick, onOpen, onMenu, onStar, onContextMenu, dragging } = props
   // Two quick taps are a double click, too.
   const wasTouched = useRef(false)
   const longPress = useLongPress(() => onPick(index, 'toggle'))
   const isFolder = entry.__typename === 'Folder'
-  const size = isFolder || entry.size === null ? null : formatBytes(entry.size)
   const protection = entry.hold ? texts.onHold : entry.lock && texts.lockedBy(entry.lock.holderName)
   const open = (event: MouseEvent) => {
     event.preventDefault()
@@ -116,21 +126,20 @@ export const FileRow = memo(function FileRow(props: Props) {
           </span>
         )}
         {entry.isStarred && <span className="visually-hidden">, {markTexts.isStarred}</span>}
-        <TagLinks tags={entry.tags ?? []} max={2} isInTable />
+        {!columns.includes('tags') && <TagLinks tags={entry.tags ?? []} max={2} isInTable />}
         {onStar && <StarButton isStarred={entry.isStarred ?? false} isInTable onPress={() => onStar(entry)} />}
       </div>
-      {/* biome-ignore lint/a11y: as above */}
-      <div role="gridcell" className="cell-size">
-        {size}
-      </div>
-      {/* biome-ignore lint/a11y: as above */}
-      <div
-        role="gridcell"
-        className="cell-modified"
-        title={entry.modifiedAt ? formatMinute(entry.modifiedAt) : undefined}
-      >
-        {entry.modifiedAt && formatRecent(entry.modifiedAt)}
-      </div>
+      {columns.map(id => (
+        // biome-ignore lint/a11y: as above
+        <div
+          key={id}
+          role="gridcell"
+          className={`cell-${id}`}
+          title={id === 'modified' && entry.modifiedAt ? formatMinute(entry.modifiedAt) : undefined}
+        >
+          {cellOf(id, entry)}
+        </div>
+      ))}
       {/* biome-ignore lint/a11y: as above */}
       <div role="gridcell" className="cell-more">
         <button

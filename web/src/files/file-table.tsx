@@ -12,7 +12,9 @@ import {
 import { texts } from '../texts/files.tsx'
 import { lineStep, nextKey, previousKey, startOf } from '../texts/languages.ts'
 import { Icon } from '../ui/icons.tsx'
-import { useIsLow } from '../ui/window-size.ts'
+import { useIsLow, useIsPhone } from '../ui/window-size.ts'
+import { ColumnMenu } from './column-menu.tsx'
+import { type Column, type ColumnChoice, gridOf, useFittingColumns, usualColumns } from './columns.ts'
 import type { RowDragging } from './dragging.ts'
 import { FileRow } from './file-row.tsx'
 import { entryKey } from './listing.ts'
@@ -20,7 +22,7 @@ import type { Entry } from './operations.ts'
 import { useEntryPointer } from './pointer.ts'
 import { type FolderPosition, useFocusReturn, type useSelection } from './selection.ts'
 import { columnTitles, type SortColumn, type SortOrder } from './sort.ts'
-import { scrollerOf, type TableView, thumbnailPixels, useEntriesPerLine, useLineHeight } from './view.ts'
+import { scrollerOf, type TableView, thumbnailPixels, useEntriesPerLine, useLineHeight, useWidth } from './view.ts'
 import { handleViewKey, type ViewKeys } from './view-keys.ts'
 
 /** Pixels. files.css sets the same height. */
@@ -30,7 +32,9 @@ const endHeight = 84
 /** Milliseconds after which a typed letter starts a new search. */
 const typeAheadTimeout = 800
 
-const columns: readonly SortColumn[] = ['name', 'size', 'modified']
+/** The card of a tile has room for the size only. */
+const columnsOfTiles: readonly Column[] = ['size']
+const noColumns: readonly Column[] = []
 
 /**
  * A virtual table of entries: only visible rows are in the document. Arrow keys move the focus and, with Shift, select a
@@ -45,6 +49,7 @@ export function FileTable({
   selection,
   order,
   onSort,
+  columns = null,
   view,
   onMenu,
   onStar = null,
@@ -61,6 +66,8 @@ export function FileTable({
   selection: ReturnType<typeof useSelection>
   order: SortOrder
   onSort: (column: SortColumn) => void
+  /** Null where the columns cannot be chosen. */
+  columns?: ColumnChoice | null
   view: TableView
   onMenu: (index: number, at: { x: number; y: number }) => void
   /** Null where entries have no stars. */
@@ -81,7 +88,11 @@ export function FileTable({
   const scroller = () => scrollerOf(grid.current, isLow)
   /** Pixels from the top of the element that scrolls to the first row, without the head of the table. */
   const [margin, setMargin] = useState(0)
-  const perLine = useEntriesPerLine(view, element)
+  const isPhone = useIsPhone()
+  const width = useWidth(element)
+  const perLine = useEntriesPerLine(view, width)
+  const fitting = useFittingColumns(columns?.shown ?? usualColumns, order.column, width)
+  const tileColumns = fitting.includes('size') ? columnsOfTiles : noColumns
   const lineHeight = useLineHeight(view)
   useFocusReturn(isCovered, grid)
   const typed = useRef({ text: '', at: 0 })
@@ -179,8 +190,8 @@ export function FileTable({
     // biome-ignore lint/a11y/useSemanticElements: a virtual table renders only its visible rows
     <div
       ref={attach}
-      className={`file-table by-${order.column} ${view}`}
-      style={{ '--entries-per-line': perLine } as CSSProperties}
+      className={`file-table ${view}`}
+      style={{ '--entries-per-line': perLine, '--columns': gridOf(fitting, isPhone) } as CSSProperties}
       role="grid"
       aria-label={label}
       aria-rowcount={entries.length + 1}
@@ -213,7 +224,7 @@ export function FileTable({
               />
             </label>
           </div>
-          {columns.map(id => (
+          {(['name', ...fitting] as const).map(id => (
             // biome-ignore lint/a11y/useSemanticElements: as above
             <div
               key={id}
@@ -229,8 +240,8 @@ export function FileTable({
             </div>
           ))}
           {/* biome-ignore lint/a11y/useSemanticElements: as above */}
-          <div role="columnheader" className="cell-more" tabIndex={-1}>
-            <span className="visually-hidden">{texts.actions}</span>
+          <div role="columnheader" className="cell-more" tabIndex={-1} aria-label={texts.actions}>
+            {columns && !isPhone && <ColumnMenu columns={columns} />}
           </div>
         </div>
       </div>
@@ -248,6 +259,7 @@ export function FileTable({
               top={top}
               column={column}
               href={hrefOf(entry)}
+              columns={view === 'tiles' ? tileColumns : fitting}
               thumbnailPixels={thumbnailPixels[view]}
               isSelected={selectedKeys.has(key)}
               isFocused={index === focusedIndex}

@@ -59,6 +59,16 @@ export function useSelection(entries: readonly Entry[]) {
     const key = entryKey(entry)
     setState({ selectedKeys: new Set([key]), anchor: key, focused: key })
   }, [])
+  /** Keeps entries selected that have been renamed. */
+  const follow = useCallback((renamings: readonly { entry: Entry; name: string }[]) => {
+    const keys = new Map(renamings.map(({ entry, name }) => [entryKey(entry), entryKey({ ...entry, name })]))
+    const keyOf = (key: string) => keys.get(key) ?? key
+    setState(({ selectedKeys, anchor, focused }) => ({
+      selectedKeys: new Set([...selectedKeys].map(keyOf)),
+      anchor: anchor && keyOf(anchor),
+      focused: focused && keyOf(focused),
+    }))
+  }, [])
   const clear = useCallback(
     () => setState(previous => ({ ...previous, selectedKeys: emptySelection.selectedKeys })),
     [],
@@ -76,6 +86,7 @@ export function useSelection(entries: readonly Entry[]) {
     focusFirst,
     selectAll,
     selectOnly,
+    follow,
     clear,
   }
 }

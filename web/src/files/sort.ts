@@ -2,9 +2,11 @@ import { useCallback, useEffect, useMemo, useState } from 'react'
 import { recall, remember } from '../lib/local-storage.ts'
 import { texts } from '../texts/files.tsx'
 import { compareNames } from '../texts/format.ts'
+import { texts as markTexts } from '../texts/marks.ts'
+import { kindOf } from './kinds.ts'
 import type { Entry } from './operations.ts'
 
-export type SortColumn = 'name' | 'size' | 'modified'
+export type SortColumn = 'name' | 'tags' | 'type' | 'size' | 'modified'
 export interface SortOrder {
   column: SortColumn
   descending: boolean
@@ -15,21 +17,40 @@ type Compare = (a: Entry, b: Entry) => number
 const sizeOf = (entry: Entry) => (entry.__typename === 'File' ? (entry.size ?? -1) : -1)
 /** All times are ISO 8601 in UTC with the same length, so comparing the texts compares the times. */
 const timeOf = (entry: Entry) => entry.modifiedAt ?? ''
+/** A sort compares each entry many times. */
+const typesOf = new WeakMap<Entry, string>()
+const tagsOf = (entry: Entry) => (entry.tags ?? []).join('\n')
+
+/** Returns the type of an entry in words. */
+export function typeOf(entry: Entry): string {
+  const known = typesOf.get(entry)
+  if (known !== undefined) return known
+  const type = texts.kinds[kindOf(entry)]
+  typesOf.set(entry, type)
+  return type
+}
 
 const byName: Compare = (a, b) => compareNames(a.name, b.name) || (a.name < b.name ? -1 : 1)
 const columns: Record<SortColumn, Compare> = {
   name: byName,
+  tags: (a, b) => compareNames(tagsOf(a), tagsOf(b)),
+  type: (a, b) => compareNames(typeOf(a), typeOf(b)),
   size: (a, b) => sizeOf(a) - sizeOf(b),
   modified: (a, b) => (timeOf(a) < timeOf(b) ? -1 : timeOf(a) > timeOf(b) ? 1 : 0),
 }
 
-/** Puts folders first in both directions, and orders equal entries by name. */
+/** Puts folders first and entries without tags last in both directions, and orders equal entries by name. */
 function compareBy({ column, descending }: SortOrder): Compare {
   const compare = columns[column]
   return (a, b) => {
     if (a.__typename !== b.__typename) return a.__typename === 'Folder' ? -1 : 1
+    if (column === 'tags' && isTagged(a) !== isTagged(b)) return isTagged(a) ? -1 : 1
     return (descending ? compare(b, a) : compare(a, b)) || byName(a, b)
   }
+}
+
+function isTagged({ tags }: Entry): boolean {
+  return tags !== undefined && tags.length > 0
 }
 
 /** Returns whether a gallery shows an entry. */
@@ -47,10 +68,12 @@ export const columnTitles: Readonly<Record<SortColumn, string>> = {
   name: texts.name,
   size: texts.size,
   modified: texts.modified,
+  type: texts.type,
+  tags: markTexts.tags,
 }
 
 const storageKey = 'stowage.sort'
-const byNameAscending: SortOrder = { column: 'name', descending: false }
+export const byNameAscending: SortOrder = { column: 'name', descending: false }
 
 /** The order of all folders, which this browser remembers. */
 export function useSortOrder(): [SortOrder, (order: SortOrder) => void] {

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from 'react'
+import { useCallback, useLayoutEffect, useMemo, useState } from 'react'
 import { recall, remember } from '../lib/local-storage.ts'
 import { texts } from '../texts/files.tsx'
 import { useIsPhone } from '../ui/window-size.ts'
@@ -66,16 +66,23 @@ export function scrollerOf(entries: HTMLElement | null, isLow: boolean): HTMLEle
   return isLow ? (entries?.closest<HTMLElement>('.folder-page') ?? null) : entries
 }
 
-/** Returns how many entries fit beside each other. */
-export function useEntriesPerLine(view: TableView, container: HTMLElement | null): number {
-  const isPhone = useIsPhone()
+/** Returns the width of an element in pixels; 0 as long as there is none. */
+export function useWidth(element: HTMLElement | null): number {
   const [width, setWidth] = useState(0)
-  useEffect(() => {
-    if (view !== 'tiles' || !container) return
-    const observer = new ResizeObserver(() => setWidth(container.clientWidth))
-    observer.observe(container)
+  useLayoutEffect(() => {
+    if (!element) return
+    const measure = () => setWidth(element.clientWidth)
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
     return () => observer.disconnect()
-  }, [view, container])
+  }, [element])
+  return width
+}
+
+/** Returns how many entries fit beside each other in a table of this width. */
+export function useEntriesPerLine(view: TableView, width: number): number {
+  const isPhone = useIsPhone()
   if (view !== 'tiles') return 1
   return isPhone ? tilesOfPhones : Math.max(1, Math.floor(width / minTileWidth))
 }

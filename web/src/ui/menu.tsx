@@ -10,10 +10,13 @@ export interface MenuAction {
   run: () => void
 }
 
-/** Actions, or the values of one choice if `chosen` is the id of one of them. */
+/**
+ * Actions. If `chosen` is the id of one of them, they are the values of one choice. If it is a list of ids, each of them can be
+ * chosen besides the others.
+ */
 export interface MenuGroup {
   title?: string
-  chosen?: string
+  chosen?: string | readonly string[]
   actions: readonly MenuAction[]
 }
 
@@ -54,9 +57,9 @@ export function ActionMenu({
             className="menu-section"
             {...(title === undefined ? { 'aria-label': label } : {})}
             {...(chosen !== undefined && {
-              selectionMode: 'single',
-              selectedKeys: [chosen],
-              disallowEmptySelection: true,
+              selectionMode: typeof chosen === 'string' ? 'single' : 'multiple',
+              selectedKeys: typeof chosen === 'string' ? [chosen] : chosen,
+              disallowEmptySelection: typeof chosen === 'string',
             })}
           >
             {title !== undefined && <Header>{title}</Header>}
@@ -68,6 +71,7 @@ export function ActionMenu({
                 className={isDanger ? 'menu-item danger' : 'menu-item'}
                 onAction={run}
               >
+                {typeof chosen === 'object' && <Icon name="check" />}
                 {icon && <Icon name={icon} />}
                 {label}
               </MenuItem>

@@ -28,6 +28,14 @@ export function Overlays() {
                 { id: 'rename', label: fileTexts.rename, icon: 'pencil', run: close },
               ],
             },
+            {
+              title: fileTexts.columns,
+              chosen: ['size'],
+              actions: [
+                { id: 'type', label: fileTexts.type, run: close },
+                { id: 'size', label: fileTexts.size, run: close },
+              ],
+            },
             { actions: [{ id: 'delete', label: fileTexts.delete, icon: 'trash', isDanger: true, run: close }] },
           ]}
           onClose={close}

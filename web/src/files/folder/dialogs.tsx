@@ -48,6 +48,8 @@ interface FolderDialogProps {
   hrefOf: (entry: Entry) => string
   /** Called with an entry that was created or renamed. */
   onChanged: (entry: Entry) => void
+  /** Called with several entries that have new names. */
+  onRenamedMany?: (done: readonly { entry: Entry; name: string }[]) => void
   /** Called when entries were deleted, or a job deletes them. */
   onDeleted?: () => void
   /** Shows another dialog about the same entries. */
@@ -64,6 +66,7 @@ export function FolderDialog({
   providers,
   hrefOf,
   onChanged,
+  onRenamedMany = () => {},
   onDeleted,
   onOther,
   onClose,
@@ -79,7 +82,9 @@ export function FolderDialog({
   if (kind === 'rename') {
     return first && <RenameDialog folder={folder} entry={first} onRenamed={onChanged} onClose={onClose} />
   }
-  if (kind === 'rename-many') return <RenameManyDialog folder={folder} entries={entries} onClose={onClose} />
+  if (kind === 'rename-many') {
+    return <RenameManyDialog folder={folder} entries={entries} onRenamed={onRenamedMany} onClose={onClose} />
+  }
   if (kind === 'details') {
     const details = { folder, storage: provider.name, onVersions: () => onOther('versions'), onClose }
     return first && <DetailsDialog {...details} entry={first} href={urlOf(hrefOf(first))} />

@@ -11,6 +11,7 @@ import { notifyError } from '../../ui/toasts.tsx'
 import { actionsFor } from '../actions.ts'
 import { folderHref, insightHref } from '../addresses.ts'
 import { useChanges } from '../changes/use-changes.ts'
+import { useColumns } from '../columns.ts'
 import { useOfferCreation } from '../create/offer.ts'
 import { useDetailsPanel } from '../details/open-panel.ts'
 import { downloadEntries } from '../download/download.ts'
@@ -48,6 +49,7 @@ export function Folder({
 }) {
   const { canWrite } = usePermissions()
   const [order, setOrder] = useSortOrder()
+  const columns = useColumns(order, setOrder)
   const [filter, setFilter] = useState('')
   const [openDialog, setOpenDialog] = useState<DialogKind | null>(null)
   const [dropped, setDropped] = useState<DroppedEntries | null>(null)
@@ -67,7 +69,7 @@ export function Folder({
   }, [sorted, filter])
   const shown = useMemo(() => (view === 'gallery' ? galleryOrder(matching) : matching), [matching, view])
   const selection = useSelection(shown)
-  const { selectedEntries, selectedKeys, pick, selectOnly, clear } = selection
+  const { selectedEntries, selectedKeys, pick, selectOnly, follow, clear } = selection
   const previewed = usePreviewed(folder, entries)
   const { href, startPosition, hrefOf, open, up } = useNavigation(provider, path)
   const { targetOf, rows } = useDragging({ canWrite, folder, shown, selection, onDrop: setDropped })
@@ -204,7 +206,7 @@ export function Folder({
               <Gallery {...viewProps} folder={folder} />
             </Suspense>
           ) : (
-            <FileTable {...viewProps} order={order} onSort={onSort} view={view} dragging={rows} />
+            <FileTable {...viewProps} order={order} onSort={onSort} columns={columns} view={view} dragging={rows} />
           ))}
         {selectedEntries.length > 0 && (
           <SelectionBar actions={actions} count={selectedEntries.length} onClear={clear} />
@@ -236,6 +238,7 @@ export function Folder({
               selectOnly(entry)
               if (openDialog === 'new-file') previewed.edit(entry.name)
             }}
+            onRenamedMany={follow}
             onOther={setOpenDialog}
             onClose={() => setOpenDialog(null)}
           />

@@ -137,11 +137,11 @@ export function SelectionBar({
   )
 }
 
-/** Phones have no room for the headings of all columns. */
+/** Phones have no room for the headings of all columns, and none for tags. */
 function SortChoice({ order, onOrder }: { order: SortOrder; onOrder: (order: SortOrder) => void }) {
-  const orders = (Object.keys(columnTitles) as SortColumn[]).flatMap(column =>
-    [false, true].map((descending): SortOrder => ({ column, descending })),
-  )
+  const orders = (Object.keys(columnTitles) as SortColumn[])
+    .filter(column => column !== 'tags' || order.column === 'tags')
+    .flatMap(column => [false, true].map((descending): SortOrder => ({ column, descending })))
   const at = orders.findIndex(({ column, descending }) => column === order.column && descending === order.descending)
   return (
     <select

@@ -11,7 +11,7 @@ import { BatchFailures, BatchProgress, type Failure } from '../batch.tsx'
 import { entryKey, useListing, useRefreshFolder } from '../listing.ts'
 import type { Entry } from '../operations.ts'
 import { offerUndo } from '../undo.ts'
-import { type PlannedName, planNames, type Rule } from './plan.ts'
+import { type PlannedName, planNames, type Renaming, type Rule } from './plan.ts'
 import { type Drafts, drafts, RuleFields } from './rule-fields.tsx'
 import { renameAll } from './run.ts'
 import './rename.css'
@@ -22,10 +22,13 @@ const kinds = (Object.keys(texts.rules) as Rule['kind'][]).map(value => ({ value
 export function RenameManyDialog({
   folder,
   entries,
+  onRenamed,
   onClose,
 }: {
   folder: StorageLocation
   entries: readonly Entry[]
+  /** Called with the entries that have new names, before the folder shows them. */
+  onRenamed: (done: readonly Renaming[]) => void
   onClose: () => void
 }) {
   const client = useQueryClient()
@@ -57,6 +60,7 @@ export function RenameManyDialog({
     setProgress({ done, total: changed.length })
     const onDone = () => setProgress({ done: ++done, total: changed.length })
     const outcome = await renameAll(folder, changed, { signal: controller.signal, onDone })
+    onRenamed(outcome.done)
     await refresh(folder)
     setProgress(null)
     if (outcome.done.length > 0) {
