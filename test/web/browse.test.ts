@@ -370,7 +370,7 @@ if (files) {
       const { page: address, names: stored } = await store(`first ${viewport.width}`)
       const page = await open(t, { viewport })
       await page.goto(address)
-      await page.getByText('Drop your first files here').waitFor()
+      await page.getByText('Drop files here').waitFor()
       await isGood(t, page)
       const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button(page, 'Choose files').click()])
       await chooser.setFiles({ name: 'first.txt', mimeType: 'text/plain', buffer: Buffer.from('first') })

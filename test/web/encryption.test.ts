@@ -8,6 +8,7 @@ import { requirePrograms } from '../servers/programs.ts'
 import { startApp } from '../support/app.ts'
 import { inTurn } from '../support/extent.ts'
 import { isAccessible, startBrowser, visit } from './browser.ts'
+import { row } from './files.ts'
 
 const run = promisify(execFile)
 
@@ -74,7 +75,7 @@ for (const width of inTurn([1280, 390])) {
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill("Lena's vault")
     await connect.click()
-    await page.getByText('The storage is empty').waitFor()
+    await page.getByText('Drop files here').waitFor()
 
     const [{ id, encryption }] = await connected()
     t.same(encryption, { names: 'STANDARD' })
@@ -130,6 +131,6 @@ t.test('an existing remote of rclone opens with its settings', async t => {
   await page.getByRole('button', { name: /Names/ }).click()
   await page.getByRole('option', { name: 'Readable' }).click()
   await keep()
-  await page.getByText('1 item at the top, such as letter.txt').waitFor()
+  await row(page, 'letter.txt').waitFor()
   t.same(page.faults, [])
 })

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
 import type { Locator } from 'playwright-core'
-import t from 'tap'
+import sharp from 'sharp'
+import t, { type Test } from 'tap'
 import { googleDriveAdapter } from '../../adapters/backends/google-drive/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
@@ -12,10 +13,10 @@ import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
-import { atNight } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { isAccessible, signIn, startBrowser, visit } from './browser.ts'
-import { openNavigation, signOut } from './files.ts'
+import { dialog, openNavigation, row, signOut } from './files.ts'
 
 const run = promisify(execFile)
 
@@ -34,13 +35,16 @@ async function startWorkspace(app: TestApp) {
   return { ...owner, providerId }
 }
 
-t.test('the first person registers, connects a storage and sees its files', async t => {
+async function firstRun(t: Test, viewport: { width: number; height: number }): Promise<void> {
   const app = await startApp(t)
   const browser = await startBrowser(t)
   if (!browser) return
-  const page = await visit(browser, app)
+  const page = await visit(browser, app, { viewport })
+  const steps = page.getByRole('list', { name: 'First steps' })
+  const step = (name: string) => steps.locator('[aria-current=step]').filter({ hasText: name })
   await page.goto('/')
   await page.getByRole('heading', { name: 'Create the owner account' }).waitFor()
+  await step('Account').waitFor()
   await isAccessible(t, page, 'registration')
   await page.getByLabel('Email').fill('owner@example.com')
   await page.getByLabel('Password').pressSequentially('short')
@@ -51,6 +55,7 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   await page.getByRole('button', { name: 'Create account' }).click()
   await page.getByRole('heading', { name: 'Add your first storage' }).waitFor()
   t.match(page.url(), /\/connect$/)
+  await step('Storage').waitFor()
   const group = (name: string) => page.getByRole('region', { name }).getByRole('link')
   t.same(await group('This server').allTextContents(), ['Local disk', 'Memory (for trying things out)'])
   t.same(await group('Cloud accounts').allTextContents(), ['Google Drive', 'Dropbox', 'OneDrive and SharePoint'])
@@ -110,17 +115,47 @@ t.test('the first person registers, connects a storage and sees its files', asyn
 
   await page.getByText('The test failed. Nothing is saved.').waitFor()
 
+  await again()
+  await page.getByRole('button', { name: "Use this server's disk" }).click()
+  await page.waitForURL(/\/files\/[0-9a-f-]{36}$/)
+  await page.getByText('Drop files here').waitFor()
+  await step('First files').waitFor()
+  t.equal(await page.evaluate(() => document.documentElement.scrollWidth), viewport.width, 'nothing leaves the window')
+  await isAccessible(t, page, 'the first storage')
+  await page.getByRole('button', { name: 'Add a sample folder' }).click()
+  await row(page, 'Sample').waitFor()
+  await page.getByText('3 uploads complete').waitFor()
+  t.same((await readdir(join(app.folder, 'Sample'))).sort(), ['Birds.csv', 'Hills.png', 'Welcome.md'])
+  const picture = await readFile(join(app.folder, 'Sample/Hills.png'))
+  t.equal((await sharp(picture).metadata()).width, 480)
+  t.equal(await steps.count(), 0, 'the steps are done')
+  await page.reload()
+  const remove = page.getByRole('button', { name: 'Remove the sample folder' })
+  await isAccessible(t, page, 'the sample folder')
+  await remove.click()
+  await dialog(page).getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('Drop files here').waitFor()
+  t.equal(await remove.count(), 0)
+  const file = { name: 'first.txt', mimeType: 'text/plain', buffer: Buffer.from('first') }
+  await page.getByLabel('Files to upload').setInputFiles(file)
+  await row(page, 'first.txt').waitFor()
+  t.equal(await steps.count(), 0)
+
+  await page.goto('/connect')
+  await page.getByRole('heading', { name: 'Add storage' }).waitFor()
+  t.equal(await page.getByRole('button', { name: "Use this server's disk" }).count(), 0)
+  await group('This server').first().click()
   await mkdir(join(app.folder, 'team/photos'), { recursive: true })
   await writeFile(join(app.folder, 'team/hello.txt'), 'hello')
-  await page.getByLabel('Folder').fill(app.folder)
+  await page.getByRole('textbox', { name: 'Folder' }).fill(app.folder)
   await page.getByRole('button', { name: 'Browse' }).click()
   const picker = page.getByRole('dialog')
   await picker.getByRole('button', { name: 'team' }).click()
   await picker.getByRole('button', { name: 'photos' }).waitFor()
   await isAccessible(t, page, 'folders of the server')
   await picker.getByRole('button', { name: 'Use this folder' }).click()
-  t.equal(await page.getByLabel('Folder').inputValue(), join(app.folder, 'team'))
-  await page.getByLabel('Name').fill('Team disk')
+  t.equal(await page.getByRole('textbox', { name: 'Folder' }).inputValue(), join(app.folder, 'team'))
+  await page.getByRole('textbox', { name: 'Name' }).fill('Team disk')
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   await page.getByRole('heading', { name: '“Team disk” is connected' }).waitFor()
   await page.getByText('2 items at the top, such as').waitFor()
@@ -129,7 +164,17 @@ t.test('the first person registers, connects a storage and sees its files', asyn
   await page.getByRole('link', { name: 'Open Team disk' }).click()
   await page.waitForURL(/\/files\/[0-9a-f-]{36}$/)
   t.same(page.faults, [])
-})
+}
+
+const widths = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+]
+for (const viewport of inTurn(widths)) {
+  t.test(`the first person registers and adds storages and files, at ${viewport.width} pixels`, t =>
+    firstRun(t, viewport),
+  )
+}
 
 t.test('a key is created, works with curl, and stops working when it is revoked', async t => {
   const app = await startApp(t)
@@ -350,7 +395,7 @@ atNight(t, 'consent is given in another tab, and the page continues by itself', 
   const [tab] = await Promise.all([page.context().waitForEvent('page'), consent.click()])
   await tab.getByRole('link', { name: 'Continue to Google Drive' }).click()
   await tab.getByRole('heading', { name: '“Google Drive” is connected' }).waitFor()
-  await page.getByRole('heading', { name: '“Google Drive” is connected' }).waitFor()
+  await page.getByText('Drop files here').waitFor()
   t.same(page.faults, [])
 })
 

@@ -27,6 +27,7 @@ import { ErrorBox } from '../ui/error-box.tsx'
 import { FactorForm } from '../ui/factor-form.tsx'
 import { NewPasswordField, submitting, TextField } from '../ui/field.tsx'
 import { Loading } from '../ui/loading.tsx'
+import { StartSteps } from '../ui/steps.tsx'
 import { Welcome } from '../ui/welcome.tsx'
 
 export function SignIn() {
@@ -180,7 +181,10 @@ export function Register() {
   }
   const isClosed = data.hasOwner && data.registration !== 'OPEN' && !invite
   return (
-    <Welcome title={data.hasOwner ? texts.createAccountTitle : texts.createOwnerTitle}>
+    <Welcome
+      title={data.hasOwner ? texts.createAccountTitle : texts.createOwnerTitle}
+      steps={!data.hasOwner && <StartSteps current={0} />}
+    >
       {!data.hasOwner && <p>{texts.ownerHelp}</p>}
       {data.hasOwner && data.singleSignOnOnly && !isClosed ? (
         <p>{identityTexts.onlySingleSignOn}</p>

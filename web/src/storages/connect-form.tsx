@@ -25,7 +25,8 @@ export function ConnectForm({
   onConnected,
 }: {
   type: ProviderType
-  onConnected: (provider: ConnectedProvider) => void
+  /** The form stays busy until what this returns is settled. */
+  onConnected: (provider: ConnectedProvider) => unknown
 }) {
   const form = useConfigForm(type.configSchema)
   const [name, setName] = useState(type.title.split(' (', 1)[0] ?? '')

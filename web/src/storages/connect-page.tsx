@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Link, useSearchParams } from 'react-router'
+import { Link, useNavigate, useSearchParams } from 'react-router'
 import { ask } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
@@ -9,16 +9,21 @@ import { texts } from '../texts/storages.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { LoadState } from '../ui/loading.tsx'
 import { PageTitle } from '../ui/page.tsx'
+import { StartSteps, Steps } from '../ui/steps.tsx'
 import { StorageLogo } from '../ui/storage-logo.tsx'
 import { ConnectForm } from './connect-form.tsx'
 import { Consent } from './consent.tsx'
 import { type ConnectedProvider, type ProviderType, ProviderTypesQuery } from './operations.ts'
 import { Ready } from './ready.tsx'
+import { ServerDisk } from './server-disk.tsx'
 import { TypeCards } from './type-cards.tsx'
 import './connect.css'
 import './storages.css'
 
-/** Adds a storage in three steps: its type, how to sign in to it, and what the test has found. */
+/**
+ * Adds a storage in three steps: its type, how to sign in to it, and what the test has found. The first storage of a workspace opens
+ * as soon as it is connected.
+ */
 export function ConnectPage() {
   const { isUnrestricted } = usePermissions()
   return (
@@ -53,18 +58,33 @@ function Connecting() {
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnMount: 'always',
   })
+  const { data } = query
+  if (!data) return <LoadState query={query} label={texts.loadingTypes} />
+  return <ConnectSteps types={data.providerTypes} hasStorages={data.providers.length > 0} />
+}
+
+function ConnectSteps({ types, hasStorages }: { types: readonly ProviderType[]; hasStorages: boolean }) {
   const client = useQueryClient()
+  const navigate = useNavigate()
   const [search] = useSearchParams()
   const chosen = search.get('type')
   const [connected, setConnected] = useState<Connected | null>(null)
-  const { data } = query
-  if (!data) return <LoadState query={query} label={texts.loadingTypes} />
+  const [isFirst, setFirst] = useState(false)
+  // It stays the first one while the list of storages is read again, before it opens.
+  if (!hasStorages && !isFirst) setFirst(true)
 
-  const finish = (provider: ConnectedProvider, type: ProviderType) => {
-    setConnected({ provider, type, isReady: true })
-    void client.invalidateQueries({ queryKey: queryKeys.providers })
+  const finish = async (provider: ConnectedProvider, type: ProviderType) => {
+    if (!isFirst) setConnected({ provider, type, isReady: true })
+    const refetchType = isFirst ? 'all' : 'active'
+    const isListed = client.invalidateQueries({ queryKey: queryKeys.providers, refetchType })
+    if (!isFirst) return
+    // The page of the folder finds its storage in this list.
+    await isListed
+    await navigate(`/files/${provider.id}`, { replace: true })
   }
-  const type = data.providerTypes.find(({ type }) => type === chosen)
+  const type = types.find(({ type }) => type === chosen)
+  const steps = (current: number) =>
+    isFirst ? <StartSteps current={1} /> : <Steps label={texts.progress} steps={texts.stages} current={current} />
   // The address without a type, to which links lead, begins again.
   if (!type && connected) setConnected(null)
   if (type && connected?.type.type === type.type) {
@@ -72,20 +92,20 @@ function Connecting() {
     if (isReady) {
       return (
         <>
-          <Progress current={2} />
+          {steps(2)}
           <Ready id={provider.id} name={provider.name} />
         </>
       )
     }
     return (
       <>
-        <Progress current={1} />
+        {steps(1)}
         <h1>{texts.authorizeTitle(provider.name)}</h1>
         <Consent
           providerId={provider.id}
           vendor={type.title}
           startUrl={provider.authorizationUrl}
-          onConnected={() => finish(provider, type)}
+          onConnected={() => void finish(provider, type)}
         />
       </>
     )
@@ -93,7 +113,7 @@ function Connecting() {
   if (type) {
     return (
       <>
-        <Progress current={1} />
+        {steps(1)}
         <h1 className="connect-title">
           <span className="logo-plate">
             <StorageLogo type={type.type} />
@@ -103,42 +123,25 @@ function Connecting() {
         <ConnectForm
           key={type.type}
           type={type}
-          onConnected={provider => {
-            if (provider.authorizationUrl === null) finish(provider, type)
-            else setConnected({ provider, type, isReady: false })
-          }}
+          onConnected={provider =>
+            provider.authorizationUrl === null
+              ? finish(provider, type)
+              : setConnected({ provider, type, isReady: false })
+          }
         />
       </>
     )
   }
-  const isFirst = data.providers.length === 0
   return (
     <>
-      <Progress current={0} />
+      {steps(0)}
       <h1>{isFirst ? texts.addFirstStorage : texts.addStorage}</h1>
       <p className="help">{texts.addHelp}</p>
-      {data.providerTypes.length === 0 ? <ErrorBox error={texts.noTypes} /> : <TypeCards types={data.providerTypes} />}
+      {isFirst && <ServerDisk types={types} onConnected={finish} />}
+      {types.length === 0 ? <ErrorBox error={texts.noTypes} /> : <TypeCards types={types} />}
       <p className="aside">
         <Link to="/files">{isFirst ? common.skipForNow : texts.backToFiles}</Link>
       </p>
     </>
-  )
-}
-
-/** The steps, and which of them is the present one. */
-function Progress({ current }: { current: number }) {
-  return (
-    <ol className="connect-progress" aria-label={texts.progress}>
-      {texts.stages.map((stage, index) => (
-        <li
-          key={stage}
-          className={index < current ? 'done' : ''}
-          {...(index === current && { 'aria-current': 'step' as const })}
-        >
-          <span aria-hidden="true">{index + 1}</span>
-          {stage}
-        </li>
-      ))}
-    </ol>
   )
 }

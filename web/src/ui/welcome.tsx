@@ -6,10 +6,13 @@ import { PageTitle } from './page.tsx'
 export function Welcome({
   title,
   hasBrand = true,
+  steps,
   children,
 }: {
   title: string
   hasBrand?: boolean
+  /** Shown above the title. */
+  steps?: ReactNode
   children: ReactNode
 }) {
   const style = useBrandStyle()
@@ -18,6 +21,7 @@ export function Welcome({
       <div className="welcome-card">
         {hasBrand && <Brand />}
         <PageTitle>{title}</PageTitle>
+        {steps}
         <h1>{title}</h1>
         {children}
       </div>

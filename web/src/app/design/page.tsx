@@ -11,6 +11,7 @@ import { Loading } from '../../ui/loading.tsx'
 import { PageTitle } from '../../ui/page.tsx'
 import { ProgressBar } from '../../ui/progress-bar.tsx'
 import { SpaceMeter } from '../../ui/space-meter.tsx'
+import { StartSteps } from '../../ui/steps.tsx'
 import { knownTypes, StorageLogo } from '../../ui/storage-logo.tsx'
 import { notify, Toasts } from '../../ui/toasts.tsx'
 import { Fields } from './fields.tsx'
@@ -87,6 +88,7 @@ export function DesignPage() {
             <Button onPress={() => notify(texts.toast)}>{texts.toast}</Button>
           </div>
           <ProgressBar label={texts.progress} percent={40} />
+          <StartSteps current={1} />
           <SpaceMeter label={texts.space} text={texts.space} used={40} limit={100} />
           <SpaceMeter label={texts.full} text={texts.full} used={95} limit={100} />
           <Loading label={texts.loading} />

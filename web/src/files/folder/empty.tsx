@@ -1,9 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useEffectEvent } from 'react'
+import { Suspense, useEffect, useEffectEvent } from 'react'
 import { Link } from 'react-router'
 import { StowageError } from '../../api/client.ts'
+import type { StorageLocation } from '../../api/locations.ts'
 import { queryKeys } from '../../api/query-keys.ts'
 import { usePermissions } from '../../api/session.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -13,16 +15,19 @@ import type { Provider } from '../operations.ts'
 import { chooseFiles } from '../upload/choose-files.tsx'
 import type { View } from '../view.ts'
 
+const AddSample = lazyPart(async () => (await import('./sample.tsx')).AddSample)
+
 /** Shown instead of the table in a folder without entries. */
 export function Empty(props: {
+  folder: StorageLocation
   isFiltered: boolean
-  /** Whether the folder is all that the person sees of the storage. */
-  isStorage: boolean
+  /** Whether the workspace has no files yet. */
+  isStart: boolean
   canWrite: boolean
   onUp: () => void
   onNewFolder: () => void
 }) {
-  const { isFiltered, isStorage, canWrite, onUp, onNewFolder } = props
+  const { folder, isFiltered, isStart, canWrite, onUp, onNewFolder } = props
   const goUp = useEffectEvent(onUp)
   useEffect(() => {
     // An empty folder has no table that handles these keys.
@@ -34,23 +39,22 @@ export function Empty(props: {
     return () => document.removeEventListener('keydown', onKeyDown)
   }, [])
   return (
-    <div className="empty">
+    <div className={isStart ? 'empty start' : 'empty'}>
       {isFiltered ? (
         <p>{texts.noMatches}</p>
       ) : (
         <>
-          <Icon name={isStorage ? 'upload' : 'folder'} />
-          <p className="empty-title">{texts.empty}</p>
+          <Icon name={canWrite ? 'upload' : 'folder'} />
+          {canWrite && <p className="empty-title">{texts.dropHere}</p>}
+          <p className={canWrite ? '' : 'empty-title'}>{texts.empty}</p>
           {canWrite && (
-            <>
-              <p>{isStorage ? texts.storageInvitation : texts.emptyInvitation}</p>
-              <div className="empty-actions">
-                <Button variant="primary" onPress={chooseFiles}>
-                  {texts.chooseFiles}
-                </Button>
-                <Button onPress={onNewFolder}>{texts.createFolder}</Button>
-              </div>
-            </>
+            <div className="empty-actions">
+              <Button variant="primary" onPress={chooseFiles}>
+                {texts.chooseFiles}
+              </Button>
+              <Button onPress={onNewFolder}>{texts.createFolder}</Button>
+              <Suspense>{isStart && <AddSample folder={folder} />}</Suspense>
+            </div>
           )}
         </>
       )}

@@ -29,6 +29,7 @@ import { useView } from '../view.ts'
 import type { DialogKind } from './dialogs.tsx'
 import { Empty, FolderSkeleton, isStorageTrouble, NoPhotos, StorageTrouble, useCurrentStatus } from './empty.tsx'
 import { Breadcrumb, useNavigation } from './navigation.tsx'
+import { useSampleFolder } from './sample-folder.ts'
 import { SelectionBar, Toolbar } from './toolbar.tsx'
 
 const EntryMenu = lazyPart(async () => (await import('../entry-menu.tsx')).EntryMenu)
@@ -36,6 +37,8 @@ const DropDialog = lazyPart(async () => (await import('./dialogs.tsx')).DropDial
 const FolderDialog = lazyPart(async () => (await import('./dialogs.tsx')).FolderDialog)
 const DetailsPanel = lazyPart(async () => (await import('../details/panel.tsx')).DetailsPanel)
 const Gallery = lazyPart(async () => (await import('../gallery/gallery.tsx')).Gallery)
+const SampleBar = lazyPart(async () => (await import('./sample.tsx')).SampleBar)
+const StartSteps = lazyPart(async () => (await import('../../ui/steps.tsx')).StartSteps)
 const Preview = lazyPart(async () => (await import('../preview/preview.tsx')).Preview)
 
 export function Folder({
@@ -47,7 +50,7 @@ export function Folder({
   providers: readonly Provider[]
   path: string
 }) {
-  const { canWrite } = usePermissions()
+  const { canWrite, isUnrestricted } = usePermissions()
   const [order, setOrder] = useSortOrder()
   const columns = useColumns(order, setOrder)
   const [filter, setFilter] = useState('')
@@ -136,11 +139,15 @@ export function Folder({
   const panel = useDetailsPanel()
   const isMissing = error instanceof StowageError && error.reason === 'NOT_FOUND'
   const isUsable = !isMissing && (!error || isComplete)
+  const isEmpty = isComplete && !isPending && !error && entries.length === 0
+  const isStart = isEmpty && canWrite && isUnrestricted && providers.length === 1 && path === provider.root.path
+  const sample = useSampleFolder(folder, entries, isComplete)
   useOfferCreation(canWrite && isUsable, { onFiles: upload, onNewFile, onNewFolder })
 
   return (
     <DropArea isDisabled={!canWrite || !isUsable} folderName={folderName} onFiles={upload}>
       <main className="folder-page">
+        <Suspense>{isStart && <StartSteps current={2} />}</Suspense>
         <div className="folder-head">
           <Breadcrumb provider={provider} path={path} targetOf={targetOf} />
           <p className="folder-status" role="status">
@@ -189,12 +196,25 @@ export function Folder({
             {texts.missingFile(previewed.name)}
           </p>
         )}
+        <Suspense>
+          {sample && canWrite && shown.includes(sample) && (
+            <SampleBar
+              folder={folder}
+              name={sample.name}
+              onRemove={() => {
+                selectOnly(sample)
+                setOpenDialog('delete')
+              }}
+            />
+          )}
+        </Suspense>
         {isPending && !error && <FolderSkeleton view={view} />}
         {shown.length === 0 && matching.length > 0 && <NoPhotos onList={() => setView('list')} />}
         {!isPending && matching.length === 0 && isComplete && !error && (
           <Empty
+            folder={folder}
             isFiltered={filter !== '' && entries.length > 0}
-            isStorage={path === provider.root.path}
+            isStart={isStart}
             canWrite={canWrite}
             onUp={up}
             onNewFolder={onNewFolder}
