@@ -23,7 +23,7 @@ const PresentSharesQuery = graphql(`
 `)
 
 export type PresentShare = ResultOf<typeof PresentSharesQuery>['shares']['nodes'][number]
-type Recipient = NonNullable<PresentShare['recipients']>[number]
+type PresentRecipient = NonNullable<PresentShare['recipients']>[number]
 
 /** Reads the person's shares that contain all of these entries and work. */
 export function usePresentShares(providerId: string, paths: readonly string[]) {
@@ -55,7 +55,7 @@ export function usePresentShares(providerId: string, paths: readonly string[]) {
  * since the share was shown, so the server says who is left.
  * @throws StowageError
  */
-export async function removeRecipient({ id }: PresentShare, recipient: Recipient): Promise<void> {
+export async function removeRecipient({ id }: PresentShare, recipient: PresentRecipient): Promise<void> {
   const removed = { removeUserIds: idsOf([recipient], 'USER'), removeGroupIds: idsOf([recipient], 'GROUP') }
   const { updateShare } = await ask(UpdateShareMutation, { input: { id, ...removed } })
   if (updateShare.recipients?.length === 0) await ask(RevokeShareMutation, { id })
