@@ -240,7 +240,8 @@ export function FileTable({
             </div>
           ))}
           {/* biome-ignore lint/a11y/useSemanticElements: as above */}
-          <div role="columnheader" className="cell-more" tabIndex={-1} aria-label={texts.actions}>
+          <div role="columnheader" className="cell-more" tabIndex={-1}>
+            <span className="visually-hidden">{texts.actions}</span>
             {columns && !isPhone && <ColumnMenu columns={columns} />}
           </div>
         </div>

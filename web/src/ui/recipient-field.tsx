@@ -109,14 +109,17 @@ export function RecipientField({
       </div>
       <p className="help">{description}</p>
       <Popover className="popover select-popover recipient-popover" trigger="ComboBox" triggerRef={field}>
-        <ListBox renderEmptyState={() => <p className="recipient-none">{texts.nobodyFound}</p>}>
-          {(recipient: Recipient) => (
-            <ListBoxItem id={recipient.id} textValue={recipient.name} className="recipient-option">
-              <RecipientName recipient={recipient} />
-              {present.has(recipient.id) && <span className="help">{texts.hasAccess}</span>}
-            </ListBoxItem>
-          )}
-        </ListBox>
+        {/* A list outside of the dialog needs a landmark of its own. */}
+        <section aria-label={label}>
+          <ListBox renderEmptyState={() => <p className="recipient-none">{texts.nobodyFound}</p>}>
+            {(recipient: Recipient) => (
+              <ListBoxItem id={recipient.id} textValue={recipient.name} className="recipient-option">
+                <RecipientName recipient={recipient} />
+                {present.has(recipient.id) && <span className="help">{texts.hasAccess}</span>}
+              </ListBoxItem>
+            )}
+          </ListBox>
+        </section>
       </Popover>
     </ComboBox>
   )
