@@ -350,7 +350,7 @@ t.test('a report stays bounded if very many files are missing, and its retry res
   const { id } = await keep('/r', { sources })
   const lease = 'a0000000-0000-4000-8000-000000000000'
   await sql`update jobs set lease_id = ${lease} where id = ${id}`.execute(app.db)
-  // As if the job had found that 10,050 other files are missing.
+  // The job then has the state of one that has found 10,050 other missing files.
   await sql`
     insert into job_entries (job_id, state, provider_id, path, depth, is_new_target, is_started, finding)
     select ${id}, 'LISTED', ${a}, '/r/g' || n, 1, false, false,
@@ -400,7 +400,7 @@ t.test('a retry with a full report counts repairs that fail, and what is settled
   await writeFile(join(rootB, 'u/all'), 'of somebody')
   const { id } = await keep('/u')
   t.same((await reportOf(id)).findings, ['a/u/edited DAMAGED', 'a/u/held DAMAGED', 'b/u/all CHANGED'])
-  // As if the job had restored 10,000 other files.
+  // The job then has the state of one that has restored 10,000 other files.
   await sql`
     insert into job_entries (job_id, state, provider_id, path, depth, is_new_target, is_started, finding)
     select ${id}, 'KEPT', ${a}, '/u/g' || n, 1, false, true,

@@ -124,7 +124,7 @@ export async function countUnlisted(db: Database, jobId: string, room: number): 
  * that should be there. A retry restores them.
  * @param side.keptFolders the pairs whose files should be there
  * @param failure.room how many of them the report lists, at least one, which a retry finds. The others only count
- * @param failure.full the failure that says so; null if the report has it already
+ * @param failure.full the failure that says that the report is full; null if the report has it already
  * @returns how many; null if it has not failed them
  */
 export async function failRestorations(

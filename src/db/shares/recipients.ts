@@ -54,7 +54,7 @@ export async function searchRecipients(
 }
 
 /**
- * Inserts those who are no recipients yet, and returns them. Call it in the transaction that inserts or locks the share.
+ * Inserts the people and groups that are not recipients yet, and returns them. Call it in the transaction that inserts or locks the share.
  */
 export async function insertRecipients(
   db: Change,

@@ -239,7 +239,7 @@ export function createShares(options: {
           if (!audience) return updated
           const changed = await changeRecipients(trx, updated, audience)
           if (changed.recipients.length > maxShareRecipients) throw tooManyRecipients()
-          // A change at the same time may have added some of them, who then have their email already.
+          // A simultaneous change may have added some of them. These people have their email already.
           const recipients = emailsOf(changed.added).filter(email => emailed.includes(email))
           await insertInvitations(trx, invitationsTo(recipients, share.id))
           recording.add({ details: { ...describedChanges(changed), recipients } })

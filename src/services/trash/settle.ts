@@ -60,7 +60,7 @@ export async function trashOf({ db, storage }: TrashContext, item: TrashItem): P
  * Shows an item whose entry is in the trash. Deletes one whose entry is not there, unless a call that may still be running could
  * move it there.
  * @param options.isOver whether no call for the item can still be running
- * @param options.mayBeRestored whether a call for the item may have restored its entry. An entry at its path is another one otherwise
+ * @param options.mayBeRestored whether a call for the item may have restored its entry. If not, an entry at its path is a different one
  */
 async function settle(
   context: TrashContext,

@@ -23,7 +23,7 @@ interface Props {
   /** The column in a line of tiles, from 0. */
   column: number
   href: string
-  /** What stands beside the name. */
+  /** The columns beside the name. */
   columns: readonly Column[]
   /** The size of thumbnails; null if the view has none. */
   thumbnailPixels: number | null
