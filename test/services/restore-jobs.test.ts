@@ -216,6 +216,13 @@ t.test('a folder whose files were in a folder that is in the trash comes back wi
   await update(a, { trashDays: null })
 })
 
+/** Makes the job due for another replica, as if the server had been killed. */
+async function loseLeases(id: string): Promise<void> {
+  const lost = sql`lease_until = now() - interval '1 minute', lease_id = gen_random_uuid()`
+  await sql`update jobs set ${lost} where id = ${id}`.execute(app.db)
+  await sql`delete from locks`.execute(app.db)
+}
+
 t.test('a run that was interrupted goes on where it was, and keeps every content', async t => {
   await update(faulty, { versionCount: 5 })
   const names = ['1', '2', '3', '4']
@@ -234,11 +241,7 @@ t.test('a run that was interrupted goes on where it was, and keeps every content
   const input = { kind: 'RESTORE', sources: [{ providerId: faulty, path: '/k' }], restoreAt: time }
   const id = await startJob({ app, token }, input)
   await stopped.promise
-  // As if the server had been killed after the back end has stored a file.
-  await sql`update jobs set lease_until = now() - interval '1 minute', lease_id = gen_random_uuid() where id = ${id}`.execute(
-    app.db,
-  )
-  await sql`delete from locks`.execute(app.db)
+  await loseLeases(id)
   const replica = await app.replica({ settings: { ...settings } })
   t.match(await ended({ app: replica, token }, id), { state: 'SUCCEEDED', progress: { files: 4, failed: 0 } })
   released.resolve()
@@ -249,6 +252,34 @@ t.test('a run that was interrupted goes on where it was, and keeps every content
     const sizes = versions.nodes.map(({ size }: Data) => size)
     return [5, 7].every(size => sizes.includes(size)) || sizes
   })
+  faults.after = () => {}
+  await replica.close()
+})
+
+t.test('a run that was killed after it had moved a file out of the trash leaves that file', async t => {
+  await update(faulty, { versionCount: 0, trashDays: 7 })
+  await putFaulty(faults, 'm/file', 'old')
+  const time = await moment()
+  await remove('/m/file', faulty)
+  await put('/m/file', 'new', faulty)
+  const [stopped, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  t.teardown(() => released.resolve())
+  let isStopping = true
+  faults.after = async ({ method, path }) => {
+    if (!isStopping || method !== 'delete' || path === 'm/file') return
+    isStopping = false
+    stopped.resolve()
+    await released.promise
+  }
+  const input = { kind: 'RESTORE', sources: [{ providerId: faulty, path: '/m/file' }], restoreAt: time }
+  const id = await startJob({ app, token }, input)
+  await stopped.promise
+  await loseLeases(id)
+  const replica = await app.replica({ settings: { ...settings } })
+  t.match(await ended({ app: replica, token }, id), { state: 'SUCCEEDED', progress: { failed: 0 } })
+  released.resolve()
+  t.equal(await textAt(world, '/m/file'), 'old')
+  t.same(await trashed(faulty), ['/m/file'], 'the content that was replaced')
   faults.after = () => {}
   await replica.close()
 })

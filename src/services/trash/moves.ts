@@ -263,6 +263,8 @@ async function restoreTo(
   if (nativeId !== null) return restoreNative(context, { ...item, nativeId }, destination, { overwrite, keep, signal })
   const source = destination.inTrash(item.id)
   if (keep && item.kind === 'file') {
+    // A run that was killed may have restored the file already, which must not go to the trash again.
+    await source.stat(signal)
     await keep(destination)
     return restoreTo(context, item, destination, { overwrite: false, signal })
   }
