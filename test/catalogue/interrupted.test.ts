@@ -98,6 +98,34 @@ t.test('a back end that stops working in the middle loses nothing, and is contin
   t.equal((await catalogued(app, id)).length, 60)
 })
 
+t.test('a back end that stops working in the middle of a large root is continued', async t => {
+  const adapter = faultyAdapter()
+  const app = await startApp(t, { adapters: [adapter], settings: { catalogueHours: 24 } })
+  const { token } = await app.register('owner@example.org')
+  const files = adapter.files('large')
+  await files.mkdir('folder' as StoragePath, { exclusive: true, signal })
+  const names = [...Array(9000).keys(), 'folder/file']
+  for (const name of names) {
+    await files.write(`${name}` as StoragePath, Readable.from([]), { overwrite: false, signal })
+  }
+  let isAway = true
+  let pages = 0
+  adapter.before = ({ method, cursor }) => {
+    if (method !== 'list' || cursor === undefined || !isAway) return
+    pages += 1
+    if (pages > 6) throw new StorageError('UNAVAILABLE', 'The back end is away.')
+  }
+  const id = await app.connectProvider(token, 'faulty', { name: 'large' })
+  const query = 'query ($id: ID!) { provider(id: $id) { catalogue { state } } }'
+  const state = async () => (await app.ask(query, { id }, token)).provider.catalogue.state
+  await until(async () => (await state()) === 'FAILED' || (await state()), { within: 30_000 })
+  const { length } = await catalogued(app, id)
+  t.ok(length > 0 && length < names.length, 'it stopped in the middle')
+  isAway = false
+  await until(() => isComplete(app, id), { within: 60_000 })
+  t.equal((await catalogued(app, id)).length, names.length + 1)
+})
+
 t.test('a folder of many entries and a name of many accents are listed whole', async t => {
   const adapter = faultyAdapter()
   const accents = `a${'\u0301'.repeat(255)}`
@@ -117,7 +145,7 @@ t.test('a folder of many entries and a name of many accents are listed whole', a
   const app = await startApp(t, { adapters: [adapter], settings: { catalogueHours: 24 } })
   const { token } = await app.register('owner@example.org')
   const files = adapter.files('wide')
-  const count = extent({ gate: 12_000, nightly: 200_000 })
+  const count = extent({ gate: 12_000, nightly: 90_000 })
   const store = (path: string) => files.write(path as StoragePath, Readable.from([]), { overwrite: false, signal })
   for (let index = 0; index < count; index++) await store(`wide/${index}`)
   await store('long')

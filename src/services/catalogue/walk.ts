@@ -133,11 +133,17 @@ export class Walk {
     this.#top = top
     this.#options = options
     this.#hasGaps = options.hasGaps
-    this.#isBegun = options.from !== null
-    // The root is no entry of the catalogue, so a walk of everything begins with it.
-    this.#queue = new FolderQueue(options.from ?? `${top}\u0001`, (from, limit) =>
+    // A walk that ended within its first folder begins again. The root is no entry of the catalogue, so no query finds it.
+    const from = options.from === top ? null : options.from
+    this.#isBegun = from !== null
+    this.#queue = new FolderQueue(from ?? `${top}\u0001`, (from, limit) =>
       listFolders(db, catalogue, top, { from, limit }),
     )
+  }
+
+  /** A folder is listed in part. Another walk lists it from its beginning. */
+  get isInFolder(): boolean {
+    return this.#open.length > 0
   }
 
   /** Names an entry that a change has added, so that a listing that began before does not remove it. */

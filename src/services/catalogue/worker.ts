@@ -35,7 +35,10 @@ import { batchSize, Walk, type WalkContext } from './walk.ts'
 const pollInterval = 1000
 /** The catalogues that one server works on at once. */
 const maxAtOnce = 4
-/** Milliseconds after which another catalogue gets a turn. The next turn lists some folders again, as a walk is not strictly in order. */
+/**
+ * Milliseconds after which another catalogue gets a turn, unless a folder is listed in part, which the next turn would begin again. The
+ * next turn lists some folders again, as a walk is not strictly in order.
+ */
 const turn = 30_000
 /** Milliseconds between two renewals of the row of this server. */
 const renewInterval = 10_000
@@ -186,7 +189,7 @@ class CatalogueRun {
       reader: await storage.reader(this.#record),
     }
     try {
-      while (!stop.aborted && performance.now() < endsAt) {
+      while (!stop.aborted && (performance.now() < endsAt || this.#isInFolder)) {
         if (await this.#follow(context, stop)) continue
         if (!(await this.#walk(context, stop))) return
         await this.#pace.wait(this.#entries, stop)
@@ -194,6 +197,10 @@ class CatalogueRun {
     } finally {
       this.#forgetAhead()
     }
+  }
+
+  get #isInFolder(): boolean {
+    return (this.#tree?.walk ?? this.#round)?.isInFolder ?? false
   }
 
   #forgetAhead(): void {
