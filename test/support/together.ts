@@ -18,8 +18,8 @@ const timeout = 300_000
 const tests = new Map<string, Test>()
 
 /**
- * The folders whose files run together, and their files that run alone: they measure memory, time or descriptors, hash
- * passwords at the real cost, or only start other programs. `.taprc` lists the same.
+ * The folders whose files run together, and those of their files that do not: they measure memory, time or descriptors, or hash
+ * passwords at the real cost. `.taprc` lists the ones that run alone, other groups the rest.
  */
 export const alone: Readonly<Record<string, readonly string[]>> = {
   adapters: [
@@ -35,11 +35,11 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   auth: [],
   catalogue: [],
   cli: [],
-  client: ['events', 'package'],
+  client: ['package'],
   db: [],
   faults: ['attacks', 'floods', 'jobs'],
   graphql: ['abuse', 'response-size'],
-  hostile: ['local'],
+  hostile: [],
   http: ['clock', 'download', 'linear-front-ends', 'linear-time', 'memory', 'sockets', 'xml'],
   lib: [],
   log: ['redaction'],
@@ -50,7 +50,7 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   servers: ['postgres', 'radosgw'],
   sftp: [],
   services: ['accounts', 'interrupted', 'meters', 'sign-in-queue'],
-  storage: ['network'],
+  storage: [],
   thumbnails: ['hostile'],
   web: [],
   webdav: ['memory'],

@@ -17,9 +17,6 @@ import { processesIn } from '../../../src/db/embedded/processes.ts'
 import { clusterFolder } from '../../support/memory-folder.ts'
 import type { ServerMessage, ServerProcessOptions } from './server-process.ts'
 
-/** Settings for tests that start and kill many servers, possibly on a busy machine. */
-top.setTimeout(300_000)
-
 const QUICK = { fsync: 'off', full_page_writes: 'off' }
 export const AS_ROOT = process.getuid?.() === 0
 /** Debian's user `nobody`, which is in every /etc/passwd and owns no files. */
