@@ -149,6 +149,8 @@ if (files) {
       'Rename',
       'Move to…',
       'Copy to…',
+      'Add star',
+      'Tags…',
       'Versions',
       'Details',
       'Delete',
