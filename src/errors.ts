@@ -67,6 +67,7 @@ export const reasons = {
   TOO_MANY_SCHEDULES: reason('FORBIDDEN', 403, 'The user has too many schedules.'),
   TOO_MANY_WEBHOOKS: reason('FORBIDDEN', 403, 'The workspace has too many webhooks.'),
   TOO_MANY_STARS: reason('FORBIDDEN', 403, 'The member has given too many entries a star.'),
+  TOO_MANY_COMMENTS: reason('FORBIDDEN', 403, 'The entry or the member has too many comments.'),
   TOO_MANY_TAGS: reason('FORBIDDEN', 403, 'The entry or the workspace has too many tags.'),
   TOO_MANY_HOLDS: reason('FORBIDDEN', 403, 'The provider has too many holds.'),
   ON_HOLD: reason('FORBIDDEN', 403, 'The entry, a folder around it or an entry below it is on hold.'),

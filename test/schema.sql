@@ -224,6 +224,20 @@ catalogues: catalogues_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES pro
 catalogues: catalogues_provider_id_key UNIQUE (provider_id)
 CREATE UNIQUE INDEX catalogues_pkey ON public.catalogues USING btree (id)
 CREATE UNIQUE INDEX catalogues_provider_id_key ON public.catalogues USING btree (provider_id)
+comment_notices.id uuid not null default gen_random_uuid()
+comment_notices.comment_id uuid not null
+comment_notices.user_id uuid not null
+comment_notices.attempts integer not null default 0
+comment_notices.next_attempt_at timestamp with time zone default now()
+comment_notices.claim_id uuid
+comment_notices: comment_notices_comment_id_fkey FOREIGN KEY (comment_id) REFERENCES entry_comments(id) ON DELETE CASCADE
+comment_notices: comment_notices_comment_id_user_id_key UNIQUE (comment_id, user_id)
+comment_notices: comment_notices_pkey PRIMARY KEY (id)
+comment_notices: comment_notices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+CREATE INDEX comment_notices_due ON public.comment_notices USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
+CREATE INDEX comment_notices_user ON public.comment_notices USING btree (user_id)
+CREATE UNIQUE INDEX comment_notices_comment_id_user_id_key ON public.comment_notices USING btree (comment_id, user_id)
+CREATE UNIQUE INDEX comment_notices_pkey ON public.comment_notices USING btree (id)
 connections.key_id uuid not null
 connections.client_id text not null
 connections.client_name text not null
@@ -272,6 +286,24 @@ directory_syncs.error text
 directory_syncs: directory_syncs_id_check CHECK ((octet_length(id) <= 1000))
 directory_syncs: directory_syncs_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX directory_syncs_pkey ON public.directory_syncs USING btree (id)
+entry_comments.id uuid not null
+entry_comments.workspace_id uuid not null
+entry_comments.provider_id uuid not null
+entry_comments.path text not null
+entry_comments.is_folder boolean not null
+entry_comments.user_id uuid
+entry_comments.text text not null
+entry_comments.created_at timestamp with time zone not null default now()
+entry_comments.edited_at timestamp with time zone
+entry_comments: entry_comments_pkey PRIMARY KEY (id)
+entry_comments: entry_comments_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+entry_comments: entry_comments_text_check CHECK ((octet_length(text) <= 6000))
+entry_comments: entry_comments_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE SET NULL
+entry_comments: entry_comments_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES workspaces(id) ON DELETE CASCADE
+CREATE INDEX entry_comments_author ON public.entry_comments USING btree (user_id, workspace_id)
+CREATE INDEX entry_comments_path ON public.entry_comments USING btree (provider_id, "left"(path, 400) COLLATE "C", id)
+CREATE INDEX entry_comments_workspace ON public.entry_comments USING btree (workspace_id)
+CREATE UNIQUE INDEX entry_comments_pkey ON public.entry_comments USING btree (id)
 entry_holds.id uuid not null
 entry_holds.workspace_id uuid not null
 entry_holds.provider_id uuid not null
@@ -1218,6 +1250,7 @@ users.password_hash text
 users.created_at timestamp with time zone not null default now()
 users.is_service boolean not null default false
 users.language text
+users.gets_mentions boolean not null default true
 users: users_email_key_key UNIQUE (email_key)
 users: users_email_key_length CHECK ((octet_length(email_key) <= 1024)) NOT VALID
 users: users_language_check CHECK ((octet_length(language) <= 16))
@@ -1227,6 +1260,7 @@ CREATE UNIQUE INDEX users_pkey ON public.users USING btree (id)
 CREATE TRIGGER users_rights_changed AFTER UPDATE OF email, name ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER users_rights_deleted AFTER DELETE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER users_rights_language AFTER UPDATE OF language ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+CREATE TRIGGER users_rights_mentions AFTER UPDATE OF gets_mentions ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER users_rights_truncated AFTER TRUNCATE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 webhook_deliveries.webhook_id uuid not null
 webhook_deliveries.id uuid not null

@@ -71,6 +71,8 @@ export const needs = {
   /** Creates an entry, and never replaces one. */
   add: [{ scope: 'write', at: 'newPath', isNew: true }],
   delete: [{ scope: 'write', at: 'path' }],
+  /** Writes and changes comments on an entry. */
+  comment: [{ scope: 'write', at: 'path' }],
   hold: [{ scope: 'admin', at: 'path' }],
   restore: [{ scope: 'write', at: 'trashed' }],
   readVersion: [{ scope: 'read', at: 'version' }],

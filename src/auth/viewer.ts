@@ -24,6 +24,8 @@ export interface Member extends Given {
   name: string | null
   /** The tag of the language that they have chosen; null for that of their browser. */
   language: string | null
+  /** Whether the member gets an email when a comment mentions them. */
+  getsMentions: boolean
   /** The role and access of the member alone. */
   own: Given
   groups: readonly MemberGroup[]

@@ -1,6 +1,6 @@
 /**
- * Stars and tags of entries. They follow an entry that is moved, also into another provider and into the trash, and end with it. A copy
- * begins without any.
+ * Stars, tags and comments of entries. They follow an entry that is moved, also into another provider and into the trash, and end with it. A
+ * copy begins without any.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { listBasePaths, type ProviderAccess } from '../auth/access.ts'
@@ -20,6 +20,8 @@ const markTables = {
   entry_tags: sql.raw('id, workspace_id, name, name_key, is_folder, created_at'),
 }
 const tableNames = Object.keys(markTables) as (keyof typeof markTables)[]
+/** An entry has any number of comments, so a comment keeps its row when it moves, and with it what refers to that row. */
+const commentTable = sql.table('entry_comments')
 
 /**
  * Gives the marks of everything at some paths and below them the paths that it has been moved to. An entry that has the same mark at its new
@@ -36,18 +38,21 @@ export async function moveMarks(db: Database, moves: readonly EntryMove[], befor
     changed.map(({ to }) => storedPath(to.path)),
     agesOf(changed),
   ]
+  const moved = sql`unnest(${columns[0]}::uuid[], ${columns[1]}::text[], ${columns[2]}::uuid[], ${columns[3]}::text[],
+      ${columns[4]}::double precision[]) as moved (provider_id, source, to_provider_id, target, age)
+    where mark.provider_id = moved.provider_id
+      and left(mark.path, 400) collate "C" between left(moved.source, 400) and left(rtrim(moved.source, '/') || '0', 400)
+      and starts_with(mark.path, moved.source)
+      and mark.created_at <= least(${before}::timestamptz, now() - moved.age * interval '1 millisecond')`
+  const newPath = sql`moved.target || substr(mark.path, length(moved.source) + 1)`
+  await sql`update ${commentTable} as mark set provider_id = moved.to_provider_id, path = ${newPath} from ${moved}`.execute(
+    db,
+  )
   for (const name of tableNames) {
     const table = sql.table(name)
     await sql`
       with gone as (
-        delete from ${table} as mark
-        using unnest(${columns[0]}::uuid[], ${columns[1]}::text[], ${columns[2]}::uuid[], ${columns[3]}::text[],
-          ${columns[4]}::double precision[]) as moved (provider_id, source, to_provider_id, target, age)
-        where mark.provider_id = moved.provider_id
-          and left(mark.path, 400) collate "C" between left(moved.source, 400) and left(rtrim(moved.source, '/') || '0', 400)
-          and starts_with(mark.path, moved.source)
-          and mark.created_at <= least(${before}::timestamptz, now() - moved.age * interval '1 millisecond')
-        returning mark.*, moved.to_provider_id, moved.target || substr(mark.path, length(moved.source) + 1) as new_path
+        delete from ${table} as mark using ${moved} returning mark.*, moved.to_provider_id, ${newPath} as new_path
       )
       insert into ${table} (provider_id, path, ${markTables[name]})
       select to_provider_id, new_path, ${markTables[name]} from gone
@@ -64,9 +69,9 @@ export async function deleteMarksWithin(
   { providerId, path }: MarkedLocation,
   before: Date | null = null,
 ): Promise<void> {
-  for (const name of tableNames) {
+  for (const table of [commentTable, ...tableNames.map(name => sql.table(name))]) {
     await sql`
-      delete from ${sql.table(name)} where provider_id = ${providerId} and ${isWithinPath(storedPath(path))}
+      delete from ${table} where provider_id = ${providerId} and ${isWithinPath(storedPath(path))}
         and created_at <= coalesce(${before}::timestamptz, now())`.execute(db)
   }
 }

@@ -31,13 +31,14 @@ export const memberColumns = [
   'users.email',
   'users.name as user_name',
   'users.language as user_language',
+  'users.gets_mentions',
   'users.is_service',
   'users.created_at as user_created_at',
   groupsOfMember.as('member_groups'),
 ] as const
 
 type MemberRow = Pick<Selectable<Schema['members']>, 'workspace_id' | 'user_id' | 'role' | 'deactivated_at'> &
-  Pick<Selectable<Schema['users']>, 'email' | 'is_service'> & {
+  Pick<Selectable<Schema['users']>, 'email' | 'is_service' | 'gets_mentions'> & {
     member_access: Selectable<Schema['members']>['provider_access']
     user_name: string | null
     user_language: string | null
@@ -57,6 +58,7 @@ export function toMember(row: MemberRow): Member {
     email: row.email,
     name: row.user_name,
     language: row.user_language,
+    getsMentions: row.gets_mentions,
     isService: row.is_service,
     createdAt: row.user_created_at,
     deactivatedAt: row.deactivated_at,

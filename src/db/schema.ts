@@ -95,6 +95,9 @@ export const auditActions = [
   'STAR_ADD',
   'STAR_REMOVE',
   'TAGS_UPDATE',
+  'COMMENT_CREATE',
+  'COMMENT_UPDATE',
+  'COMMENT_DELETE',
   'LOCK_END',
   'QUOTA_SET',
   'HOLD_CREATE',
@@ -181,6 +184,8 @@ export interface Schema {
   entry_properties: EntryPropertyTable
   entry_stars: EntryStarTable
   entry_tags: EntryTagTable
+  entry_comments: EntryCommentTable
+  comment_notices: CommentNoticeTable
   trash_items: TrashItemTable
   file_versions: FileVersionTable
   object_lock_settings: ObjectLockSettingsTable
@@ -263,6 +268,8 @@ interface UserTable {
   name: string | null
   /** The tag of the language that the person has chosen; null for that of the browser. */
   language: Generated<string | null>
+  /** Whether the person gets an email when a comment mentions them. */
+  gets_mentions: Generated<boolean>
   /** argon2id in PHC string format. Null for an account without a password. */
   password_hash: string | null
   /** A program, which never signs in. */
@@ -1227,6 +1234,32 @@ interface EntryTagTable {
   name_key: string
   is_folder: boolean
   created_at: CreatedAt
+}
+
+interface EntryCommentTable {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  workspace_id: string
+  provider_id: string
+  /** Ends with "/": see `db/entry-paths.ts`. */
+  path: string
+  is_folder: boolean
+  /** Null for an author whose account was deleted. */
+  user_id: string | null
+  /** Mentions are `@[<user id>]`. */
+  text: string
+  created_at: CreatedAt
+  edited_at: Generated<Date | null>
+}
+
+interface CommentNoticeTable {
+  id: Generated<string>
+  comment_id: string
+  user_id: string
+  attempts: Generated<number>
+  /** Null once the email was sent or given up. */
+  next_attempt_at: Generated<Date | null>
+  claim_id: Generated<string | null>
 }
 
 /**

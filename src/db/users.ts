@@ -62,9 +62,10 @@ export async function setPassword(db: Change, userId: string, passwordHash: stri
 export async function updateUser(
   db: Change,
   userId: string,
-  changes: { name?: string | null; language?: string | null },
+  { getsMentions, ...changes }: { name?: string | null; language?: string | null; getsMentions?: boolean },
 ): Promise<void> {
-  await db.updateTable('users').set(changes).where('id', '=', userId).execute()
+  const set = { ...changes, ...(getsMentions !== undefined && { gets_mentions: getsMentions }) }
+  await db.updateTable('users').set(set).where('id', '=', userId).execute()
 }
 
 /**

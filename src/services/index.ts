@@ -20,6 +20,7 @@ import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
 import { createCatalogue } from './catalogue/index.ts'
 import { DecodedCache } from './decoding/cache.ts'
+import { createEntryComments } from './entry-metadata/comments.ts'
 import { createEntryHolds } from './entry-metadata/holds.ts'
 import { createEntryLocks } from './entry-metadata/locks.ts'
 import { createObjectLocks } from './entry-metadata/object-locks.ts'
@@ -37,7 +38,9 @@ import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
 import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
 import { type MailFailure, startMailSender } from './mail/index.ts'
+import { startMentionSender } from './mail/mentions.ts'
 import { createNotify, startNoticeSender } from './mail/notices.ts'
+import type { OutboxFailure } from './mail/outbox.ts'
 import { createMailTransport, type MailSettings } from './mail/transport.ts'
 import { createOpenFiles } from './open-files/index.ts'
 import { createAccounts } from './people/accounts.ts'
@@ -263,11 +266,10 @@ export function createServices(options: {
   function startMail({ publicUrl, ...settings }: MailSettings & { publicUrl: string }) {
     const common = { db, send: createMailTransport(settings), publicUrl, onError }
     const stopShares = startMailSender({ ...common, secrets, onMailFailure })
-    const stopNotices = startNoticeSender({
-      ...common,
-      onFailure: failure => onMailFailure({ shareId: null, ...failure }),
-    })
-    return () => Promise.all([stopShares(), stopNotices()])
+    const onFailure = (failure: OutboxFailure) => onMailFailure({ shareId: null, ...failure })
+    const stopNotices = startNoticeSender({ ...common, onFailure })
+    const stopMentions = startMentionSender({ ...common, onFailure })
+    return () => Promise.all([stopShares(), stopNotices(), stopMentions()])
   }
   const approvals = createApprovals({ db, audit, credentials, activeGrants: authentication.activeGrants, onError })
   async function stopJobs(): Promise<void> {
@@ -387,6 +389,13 @@ export function createServices(options: {
     entryProperties: createEntryProperties({ db, storage, audit }),
     entryStars: createEntryStars({ db, storage, audit }),
     entryTags: createEntryTags({ db, storage, audit }),
+    entryComments: createEntryComments({
+      db,
+      storage,
+      audit,
+      limits: limits.invitations,
+      sendsEmail: mail !== null,
+    }),
     webhooks: createWebhooks({ db, secrets, audit, storage }),
     rotation: createRotation({ db, secrets }),
     idempotency: createIdempotency({ db, onError }),

@@ -124,7 +124,7 @@ export const definitions = {
     '60',
   ),
   STOWAGE_SMTP_URL: define(
-    'The server that sends email about [shares](shares.md#email) and [changes of accounts](sign-in-security.md#lost-devices): `smtp://name:password@mail.example.com:587` with STARTTLS, or `smtps://` with TLS; requires `STOWAGE_PUBLIC_URL`',
+    'The server that sends email about [shares](shares.md#email), [changes of accounts](sign-in-security.md#lost-devices) and [mentions](comments.md#mentions): `smtp://name:password@mail.example.com:587` with STARTTLS, or `smtps://` with TLS; requires `STOWAGE_PUBLIC_URL`',
     smtpServer,
     null,
     'none: no email is sent',

@@ -68,6 +68,7 @@ function viewer(scope: Scope | null): Viewer {
     createdAt: new Date(),
     groups: [],
     language: null,
+    getsMentions: true,
     isService: false,
     deactivatedAt: null,
   }

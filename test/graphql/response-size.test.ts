@@ -138,6 +138,10 @@ async function fill(app: TestApp, token: string, folder: string): Promise<string
   await sql`insert into entry_tags (id, workspace_id, provider_id, path, name, name_key, is_folder)
     select gen_random_uuid(), id, ${providerId}, ${`${folder}/`} || n || '/', 'x' || tag, 'x' || tag, false
     from generate_series(0, 300) n, generate_series(1, 20) tag, workspaces`.execute(app.db)
+  await sql`insert into entry_comments (id, workspace_id, provider_id, path, is_folder, user_id, text)
+    select gen_random_uuid(), workspace_id, ${providerId}, ${`${folder}/`}, true, user_id,
+      (select string_agg('@[' || id || ']', '') from (select id from users limit 20) mentioned) || repeat(${'\t'}, 1200)
+    from generate_series(1, 200), members where role = 'OWNER'`.execute(app.db)
   const at = { providerId, path: folder }
   await sql`insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state,
       sources, target, conflict)

@@ -37,6 +37,7 @@ function viewer(scope: Scope | null, basePath: string): Viewer {
     createdAt: new Date(),
     groups: [],
     language: null,
+    getsMentions: true,
     isService: false,
     deactivatedAt: null,
   }
@@ -185,6 +186,9 @@ t.test('rules of entry fields apply at the path of the entry', async t => {
   })
   const ofEntry = reaching.filter(({ name }) => !['provider', 'replacedBy'].includes(name))
   t.same(ofEntry.map(({ name }) => name).toSorted(), [
+    'commentCount',
+    'commentCount',
+    'commentCount',
     'downloadUrl',
     'downloadUrl',
     'downloadUrl',

@@ -493,6 +493,35 @@ t.test('every field of the schema works in typical use', async t => {
   )
   t.same(marks.taggedEntries.nodes, [{ path: '/team/a.txt' }])
   t.same([marks.file.isStarred, marks.folder], [true, { isStarred: false, tags: [] }])
+  const comment = 'id author { id name } text mentions { id name } createdAt editedAt'
+  const discussedAt = { providerId, path: '/team/a.txt' }
+  const { createComment: said } = await change('createComment', 'CreateCommentInput', `{ ${comment} }`, {
+    ...discussedAt,
+    text: 'Who checks it?',
+  })
+  t.match(said, { text: 'Who checks it?', mentions: [], editedAt: null })
+  const { updateComment: edited } = await change('updateComment', 'UpdateCommentInput', `{ ${comment} }`, {
+    ...discussedAt,
+    id: said.id,
+    text: `@[${said.author.id}] checks it.`,
+  })
+  isTime(edited.editedAt, 'editedAt')
+  t.same(edited.mentions, [said.author])
+  const { comments, file: discussed } = await ask(
+    `query ($providerId: ID!, $path: String!) {
+      comments(providerId: $providerId, path: $path, first: 5, after: null) {
+        nodes { ${comment} } edges { cursor node { id } } ${pageInfo}
+      }
+      file(providerId: $providerId, path: $path) { commentCount }
+      entry(providerId: $providerId, path: $path) { commentCount }
+      folder(providerId: $providerId, path: "/team") { commentCount }
+    }`,
+    discussedAt,
+  )
+  t.same([comments.nodes, discussed.commentCount], [[edited], 1])
+  t.same(await change('deleteComment', 'DeleteCommentInput', '', { ...discussedAt, id: said.id }), {
+    deleteComment: true,
+  })
   const { removeStar } = await ask('mutation ($at: LocationInput!) { removeStar(input: $at) }', {
     at: { providerId, path: '/team/a.txt' },
   })
@@ -947,9 +976,10 @@ t.test('every field of the schema works in typical use', async t => {
   const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
   const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent factors current } }')
   t.match(sessions[0], { address: '127.0.0.1', userAgent: 'node' })
-  const updateProfile = 'mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { name language } }'
-  t.same(await ask(updateProfile, { input: { name: 'Olga P.', language: 'pt' } }), {
-    updateProfile: { name: 'Olga P.', language: 'pt' },
+  const updateProfile =
+    'mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { name language getsMentions } }'
+  t.same(await ask(updateProfile, { input: { name: 'Olga P.', language: 'pt', getsMentions: true } }), {
+    updateProfile: { name: 'Olga P.', language: 'pt', getsMentions: true },
   })
   t.same(
     sessions.map((session: { current: boolean }) => session.current),

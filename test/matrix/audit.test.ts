@@ -199,6 +199,7 @@ t.test('every mutation and every route with an effect leaves an event', async t 
   const asFounder = (query: string, variables: object) =>
     world.app.ask(query, { ...variables }, founder.header?.slice('Bearer '.length))
   let issuerId = ''
+  let commentId = ''
   const others: Record<string, () => Promise<unknown>> = {
     'PUT /s3/* as a copied part': async () => {
       const provider = await world.connect('parts')
@@ -238,6 +239,19 @@ t.test('every mutation and every route with an effect leaves an event', async t 
         { id: held?.createHold.id },
         founder.header?.slice('Bearer '.length),
       ),
+    'Mutation.updateComment': async () => {
+      const made = await asFounder('mutation ($input: CreateCommentInput!) { createComment(input: $input) { id } }', {
+        input: { providerId: world.providers.hidden, path: '/', text: 'A comment.' },
+      })
+      commentId = made.createComment.id
+      await asFounder('mutation ($input: UpdateCommentInput!) { updateComment(input: $input) { id } }', {
+        input: { providerId: world.providers.hidden, path: '/', id: commentId, text: 'Another text.' },
+      })
+    },
+    'Mutation.deleteComment': () =>
+      asFounder('mutation ($input: DeleteCommentInput!) { deleteComment(input: $input) }', {
+        input: { providerId: world.providers.hidden, path: '/', id: commentId },
+      }),
     'Mutation.register': () => world.app.register('more@example.org'),
     'Mutation.connectProvider': () => world.connect('more'),
     'Mutation.approveConnection': () => world.connection(founder, { scopes: ['write'], access: 'all' }),

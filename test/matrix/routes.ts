@@ -601,8 +601,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'DELETE /api/upload/resumable/:id': unknownUpload('DELETE'),
   'POST /api/upload/resumable/:id': unknownUpload('POST', { 'x-http-method-override': 'DELETE' }),
   // The workspace of the matrix has no logo.
-  'GET /api/logo': { ...page('/api/logo'), bounces: true },
-  'HEAD /api/logo': { ...head('/api/logo'), bounces: true },
+  'GET /api/logo': { ...page('/api/logo'), needs: { who: 'anyone', ignoresCookie: true }, bounces: true },
+  'HEAD /api/logo': { ...head('/api/logo'), needs: { who: 'anyone', ignoresCookie: true }, bounces: true },
   'GET /api/search': {
     needs: readPaths,
     takes: ['entry'],

@@ -43,6 +43,8 @@ const unanswered = [
   'AuthorizeProviderPayload.authorizationUrl',
   'Checksum.algorithm',
   'Checksum.hex',
+  'CommentEdge.cursor',
+  'CommentEdge.node',
   'ConnectProviderPayload.authorizationUrl',
   'ConnectProviderPayload.provider',
   'ConsentRequest.audience',
@@ -139,9 +141,11 @@ t.test('no nested field reveals data outside the access of a credential', async 
     const isRead = search.coverage.every(({ isContentComplete }: { isContentComplete: boolean }) => isContentComplete)
     return (isRead && search.nodes.every(({ snippet }: { snippet: string }) => snippet.includes('content'))) || search
   })
-  const mark = `mutation ($at: LocationInput!, $tagged: UpdateTagsInput!) { addStar(input: $at) updateTags(input: $tagged) }`
+  const mark = `mutation ($at: LocationInput!, $tagged: UpdateTagsInput!, $comment: CreateCommentInput!) {
+    addStar(input: $at) updateTags(input: $tagged) createComment(input: $comment) { id } }`
   const at = { providerId: world.providers.main, path: base }
-  const marked = { at, tagged: { ...at, add: ['matrix'], remove: [] } }
+  const comment = { ...at, text: `For @[${world.founder.userId}].` }
+  const marked = { at, tagged: { ...at, add: ['matrix'], remove: [] }, comment }
   await world.app.ask(mark, marked, world.founder.header?.slice('Bearer '.length))
   const set = 'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }'
   const limits = { bytes: 1e15, files: 1e12 }

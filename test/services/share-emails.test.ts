@@ -224,6 +224,52 @@ t.test('email about shares', async t => {
     await app.ask('mutation { updateWorkspace(input: { language: "" }) { id } }', {}, token)
   })
 
+  t.test('a mentioned person gets an email, if they may still read the entry', async t => {
+    const invited = 'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }'
+    const join = async (email: string) => {
+      const { createInvite } = await app.ask(invited, {}, token)
+      return app.register(email, { invite: createInvite.invite })
+    }
+    const emails = ['mia@example.org', 'leaves@example.org', 'quiet@example.org']
+    const people = await Promise.all(emails.map(join))
+    const [mia, leaves, quiet] = people
+    await app.ask('mutation { updateProfile(input: { name: "Mia", language: "de" }) { id } }', {}, mia?.token ?? '')
+    const input = {
+      providerId,
+      path: '/team/in box',
+      text: `${people.map(({ id }) => `@[${id}]`).join(' ')}: see\nBcc: eve@example.org`,
+    }
+    // The email waits until the rights of its reader have changed.
+    await sql`alter table comment_notices alter column next_attempt_at set default now() + interval '1 hour'`.execute(
+      app.db,
+    )
+    const say = 'mutation ($input: CreateCommentInput!) { createComment(input: $input) { id } }'
+    await app.ask(say, { input }, token)
+    const access = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
+    await app.ask(access, { input: { userId: leaves?.id, role: 'NONE' } }, token)
+    await app.ask('mutation { updateProfile(input: { getsMentions: false }) { id } }', {}, quiet?.token ?? '')
+    await sql`update comment_notices set next_attempt_at = now()`.execute(app.db)
+    await until(async () => {
+      const { rows } = await sql`select from comment_notices where next_attempt_at is not null`.execute(app.db)
+      return rows.length === 0
+    })
+    const sent = (await server.received()).filter(({ recipient }) => emails.includes(recipient))
+    t.match(sent, [
+      {
+        recipient: 'mia@example.org',
+        headers: {
+          subject: 'owner@example.org erwähnt Sie in einem Kommentar zu \u201ein box\u201c',
+          'content-language': 'de',
+        },
+      },
+    ])
+    t.equal(sent.length, 1)
+    const [{ headers, text } = { headers: { bcc: '' }, text: '' }] = sent
+    t.equal(headers.bcc, undefined)
+    t.match(text, '\n> @Mia @leaves@example.org @quiet@example.org: see\n> Bcc: eve@example.org\n')
+    t.match(text, `https://files.example.org/files/${providerId}/team/in%20box\n`)
+  })
+
   t.test('several servers send each message once', async t => {
     await sql`delete from rate_limits`.execute(app.db)
     const others = [await app.replica(), await app.replica()]

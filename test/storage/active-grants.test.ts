@@ -15,6 +15,7 @@ const member = {
   own: { role: 'OWNER', access: allProviders },
   groups: [],
   language: null,
+  getsMentions: true,
   isService: false,
   deactivatedAt: null,
   createdAt: new Date(),

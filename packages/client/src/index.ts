@@ -4,6 +4,7 @@
  * `upload.ts` and `download.ts` move content. It knows the server by its API alone.
  */
 import { type Approval, decideApproval, followApprovals, listApprovals } from './approvals.ts'
+import { type Comment, createComment, deleteComment, listComments, updateComment } from './comments.ts'
 import { checkCopies, createCopies, type KeptCopies, listKeptCopies, type NewCopies } from './copies.ts'
 import { type ArchiveOptions, archive, type Download, type DownloadOptions, download } from './download.ts'
 import { type Connection, Graphql, type RequestOptions, type SubscribeOptions, type TypedDocument } from './graphql.ts'
@@ -48,6 +49,7 @@ import {
 } from './versions.ts'
 
 export type { Approval } from './approvals.ts'
+export type { Comment, CommentPerson } from './comments.ts'
 export { expandAtOnce, forEachAtOnce } from './concurrency.ts'
 export type { KeptCopies, NewCopies } from './copies.ts'
 export type { ArchiveOptions, Download, DownloadOptions, ReadOptions } from './download.ts'
@@ -157,6 +159,22 @@ export class Stowage {
     /** Adds and removes tags, and resolves with those that the file or folder has then. */
     update: (at: Location, changes: TagChanges, options?: RequestOptions): Promise<string[]> =>
       updateTags(this.#graphql, at, changes, options),
+  }
+
+  /** Comments on files and folders, which everybody reads who may read them. */
+  readonly comments = {
+    /** Yields the comments on a file or folder, the newest first. */
+    list: (at: Location, options?: RequestOptions): AsyncGenerator<Comment, void, undefined> =>
+      listComments(this.#graphql, at, options),
+    /** Writes a comment. `@[id]` in the text mentions a member who may read the file or folder. */
+    create: (at: Location, text: string, options?: RequestOptions): Promise<Comment> =>
+      createComment(this.#graphql, at, text, options),
+    /** Changes the text of one's own comment. */
+    update: (at: Location, comment: { id: string; text: string }, options?: RequestOptions): Promise<Comment> =>
+      updateComment(this.#graphql, at, comment, options),
+    /** Deletes one's own comment or, as an administrator, one of somebody else. */
+    delete: (at: Location, id: string, options?: RequestOptions): Promise<void> =>
+      deleteComment(this.#graphql, at, id, options),
   }
 
   readonly holds = {

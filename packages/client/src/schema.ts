@@ -155,7 +155,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DAMAGE_FOUND' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LINK_INVITE_CREATE' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'STAR_ADD' | 'STAR_REMOVE' | 'TAGS_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'COMMENT_CREATE' | 'COMMENT_DELETE' | 'COMMENT_UPDATE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DAMAGE_FOUND' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LINK_INVITE_CREATE' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'STAR_ADD' | 'STAR_REMOVE' | 'TAGS_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -348,6 +348,52 @@ export interface Checksum {
   algorithm: string
   /** The checksum in lowercase hexadecimal. */
   hex: string
+}
+
+/** A comment on an entry, which everybody reads who may read the entry. */
+export interface Comment {
+  __typename: 'Comment'
+  /** Who wrote the comment; null if they are no member any more. */
+  author: CommentPerson | null
+  /** The time at which the comment was written. */
+  createdAt: string
+  /** The time of the last edit; null if there was none. */
+  editedAt: string | null
+  /** The ID of the comment, which stays the same when its entry is moved. */
+  id: string
+  /** The people whom the text mentions. Those who are no members any more are missing. */
+  mentions: readonly (CommentPerson)[]
+  /** Plain text with line breaks. A mention is `@[id]` with the ID of a member, whose name is in `mentions`. */
+  text: string
+}
+
+/** One page of comments. */
+export interface CommentConnection {
+  __typename: 'CommentConnection'
+  /** The entries of this page, each with its cursor. */
+  edges: readonly (CommentEdge)[]
+  /** The entries of this page. */
+  nodes: readonly (Comment)[]
+  /** The position of this page in the list. */
+  pageInfo: PageInfo
+}
+
+/** One of the comments, with its cursor. */
+export interface CommentEdge {
+  __typename: 'CommentEdge'
+  /** An opaque cursor. Pass it as `after` to get the page that starts after this entry. */
+  cursor: string
+  /** The entry of the list. */
+  node: Comment
+}
+
+/** A member who wrote a comment, or whom one mentions. */
+export interface CommentPerson {
+  __typename: 'CommentPerson'
+  /** The ID of the member. */
+  id: string
+  /** The present name of the member or, without one, the email address. */
+  name: string
 }
 
 /** The challenge of a sign-in, and one of its `methods`. */
@@ -543,6 +589,16 @@ export interface CreateApiKeyPayload {
   key: string
   /** The credentials for programs that speak S3. */
   s3: S3Credentials
+}
+
+/** The entry and the text of a new comment. */
+export interface CreateCommentInput {
+  /** The path of the file or folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** The text, of at most 2000 characters. `@[id]` mentions a member who may read the entry, at most 20 of them. */
+  text: string
 }
 
 /** A new folder. */
@@ -798,6 +854,16 @@ export interface CreateWebhookInput {
 /** The kinds of credentials. */
 export type CredentialKind = 'API_KEY' | 'SCIM_TOKEN' | 'SESSION' | 'SHARE'
 
+/** A comment. */
+export interface DeleteCommentInput {
+  /** The ID of the comment. */
+  id: string
+  /** The present path of the file or folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+}
+
 /** The file or folder to delete. */
 export interface DeleteInput {
   /** The path of the file or folder. */
@@ -950,6 +1016,8 @@ export interface File {
   __typename: 'File'
   /** The checksums that the back end stores. May be empty. */
   checksums: readonly (Checksum)[]
+  /** The number of comments on the entry. Requires the scope `read` at the path of this entry. */
+  commentCount: number
   /** Returns a download link that needs no Authorization header. It works until it expires, or until the credential that created it ends or loses access to the file. Requires the scope `read` at the path of this entry. */
   downloadUrl: string
   /** An opaque version. Equal etags at one path mean equal bytes. Null if the back end has no etags. */
@@ -991,6 +1059,8 @@ export type FileType = 'ARCHIVE' | 'AUDIO' | 'DOCUMENT' | 'IMAGE' | 'PRESENTATIO
 /** A folder. */
 export interface Folder {
   __typename: 'Folder'
+  /** The number of comments on the entry. Requires the scope `read` at the path of this entry. */
+  commentCount: number
   /** Returns a link to a ZIP file of everything in the folder. It needs no Authorization header. It works until it expires, or until the credential that created it ends or loses access to the folder. Requires the scope `read` at the path of this entry. */
   downloadUrl: string
   /** Returns the entries of the folder in the back end's order. A cursor stays valid while entries are added and removed. Requires the scope `read` at the path of this entry. */
@@ -2399,6 +2469,18 @@ export interface TrashItem {
 /** The kind of a deleted entry. */
 export type TrashItemKind = 'FILE' | 'FOLDER'
 
+/** A comment and its new text. */
+export interface UpdateCommentInput {
+  /** The ID of the comment. */
+  id: string
+  /** The present path of the file or folder. */
+  path: string
+  /** The ID of the provider. */
+  providerId: string
+  /** The text, of at most 2000 characters. `@[id]` mentions a member who may read the entry, at most 20 of them. */
+  text: string
+}
+
 /** Changes to a group. Omitted fields do not change. */
 export interface UpdateGroupInput {
   /** The ID of the group. */
@@ -2447,6 +2529,8 @@ export interface UpdateMemberInput {
 
 /** Changes to your own account. Omitted fields do not change; at least one is required. */
 export interface UpdateProfileInput {
+  /** Whether you get an email when a comment mentions you. */
+  getsMentions?: boolean | null
   /** The tag of the language of the console and of emails: ar, cs, de, en, es, fr, he, hi, it, ja, ko, nl, pl, pt, tr, uk, zh-Hans, zh-Hant; null for that of the browser and the workspace. */
   language?: string | null
   /** The new display name; null for none. */
@@ -2619,6 +2703,8 @@ export interface User {
   effectiveRole: Role
   /** The email address as typed at registration. Case-insensitive. For a service account, an address that gets no mail. */
   email: string
+  /** Whether you get an email when a comment mentions you; null for other members. */
+  getsMentions: boolean | null
   /** The groups of the member, in the order of their names. */
   groups: readonly (Group)[]
   /** The permanent ID of the user. */

@@ -8,7 +8,7 @@ import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
 import { claimEmail, isAnyEmailDue, type ShareEmail, settleEmail } from '../../db/shares/emails.ts'
 import { type OutboxFailure, startOutbox } from './outbox.ts'
-import { body, oneLine } from './text.ts'
+import { body, oneLine, quoted } from './text.ts'
 import { type MailTexts, mailTexts } from './texts.ts'
 import type { SendMail } from './transport.ts'
 
@@ -102,9 +102,4 @@ function sharedName(paths: ShareEmail['share']['paths'], providerName: string, t
   const [first, ...others] = paths
   if (first === undefined || others.length > 0) return text('items', { count: paths.length })
   return text('quoted', { name: oneLine(nameOf(first) || providerName) })
-}
-
-function quoted(text: string): string {
-  const lines = text.split(/\r\n|[\r\n]/)
-  return lines.map(line => `> ${line}`).join('\n')
 }

@@ -15,3 +15,9 @@ export function oneLine(text: string): string {
 export function body(parts: readonly string[]): string {
   return `${parts.join('\n\n')}\n`
 }
+
+/** Marks each line of a text as a quotation. */
+export function quoted(text: string): string {
+  const lines = text.split(/\r\n|[\r\n]/)
+  return lines.map(line => `> ${line}`).join('\n')
+}

@@ -185,27 +185,34 @@ export function createAccounts(options: {
     },
 
     /**
-     * Changes the viewer's own name and language. Null or an empty text removes one of them, and without it, it stays.
+     * Changes the viewer's own name and language, and whether they get emails about mentions. Null or an empty text removes a name or a
+     * language, and what is not given stays.
      * @throws SESSION_REQUIRED, INVALID_INPUT
      */
     updateProfile(
       viewer: Viewer | null,
-      input: { name?: string | null | undefined; language?: string | null | undefined },
+      input: {
+        name?: string | null | undefined
+        language?: string | null | undefined
+        getsMentions?: boolean | null | undefined
+      },
     ): Promise<Member> {
       return audit.recorded(viewer, 'PROFILE_UPDATE', {}, async recording => {
         const { member } = requireSession(viewer)
         const changes = {
           ...(input.name !== undefined && { name: input.name ? parseName(input.name, 'A name') : null }),
           ...(input.language !== undefined && { language: parseLanguage(input.language ?? '') }),
+          ...(input.getsMentions != null && { getsMentions: input.getsMentions }),
         }
         if (Object.keys(changes).length === 0) {
-          throw new AppError('INVALID_INPUT', 'Give a name or a language to change.')
+          throw new AppError('INVALID_INPUT', 'Give a name, a language or `getsMentions` to change.')
         }
         recording.add({
           subject: { kind: 'MEMBER', id: member.userId },
           details: {
             ...(changes.name !== undefined && { before: member.name, after: changes.name }),
             ...(changes.language !== undefined && { language: changes.language }),
+            ...(changes.getsMentions !== undefined && { getsMentions: changes.getsMentions }),
           },
         })
         return recording.commit(async trx => {

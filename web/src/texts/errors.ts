@@ -157,6 +157,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = catalog('errors', 
   ON_HOLD:
     'This is on hold: nobody can change, move or delete it before the hold ends. Its details say when. Until then, work on a copy in another folder.',
   TOO_MANY_STARS: detailed('You have given too many items a star. Remove some stars first.'),
+  TOO_MANY_COMMENTS: detailed('There are too many comments. Delete some first.'),
   TOO_MANY_TAGS: detailed('There are too many tags. Remove some first.'),
   TOO_MANY_HOLDS: 'The storage has too many holds. Hold a folder instead of its files.',
   LOCKED: 'Somebody else has this file or folder open and has locked it. Try again later, or ask them to close it.',

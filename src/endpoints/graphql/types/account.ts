@@ -95,6 +95,7 @@ const UpdateProfileInput = builder.inputType('UpdateProfileInput', {
     language: t.string({
       description: `The tag of the language of the console and of emails: ${languages.join(', ')}; null for that of the browser and the workspace.`,
     }),
+    getsMentions: t.boolean({ description: 'Whether you get an email when a comment mentions you.' }),
   }),
 })
 
@@ -161,7 +162,7 @@ builder.mutationFields(t => ({
   }),
   updateProfile: t.field({
     type: UserRef,
-    description: 'Changes your own display name and language.',
+    description: 'Changes your own display name and language, and which emails you get.',
     audit: 'PROFILE_UPDATE',
     authScopes: { session: true },
     args: { input: t.arg({ type: UpdateProfileInput, required: true, description: 'The changes.' }) },

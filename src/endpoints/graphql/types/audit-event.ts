@@ -17,7 +17,7 @@ const actions: Record<AuditAction, { description: string }> = {
   PASSWORD_CHANGE: { description: 'A person changed their password.' },
   PASSWORD_RESET_CREATE: { description: 'A link was created with which a member sets a new password.' },
   PASSWORD_RESET: { description: 'A person set a new password with such a link.' },
-  PROFILE_UPDATE: { description: 'A person changed their own name or language.' },
+  PROFILE_UPDATE: { description: 'A person changed their own name, their language or which emails they get.' },
   LINK_INVITE_CREATE: { description: 'An invite was created with which a member links an account at an issuer.' },
   IDENTITY_LINK: { description: 'A person linked an account at an issuer, with which they can sign in.' },
   IDENTITY_UNLINK: { description: 'A person, or an administrator, removed such an account.' },
@@ -111,6 +111,9 @@ const actions: Record<AuditAction, { description: string }> = {
   TAGS_UPDATE: {
     description: 'Somebody changed the tags of an entry; `details` has those that were added and removed.',
   },
+  COMMENT_CREATE: { description: 'A member commented on an entry. `details` has the ID of the comment.' },
+  COMMENT_UPDATE: { description: 'A member edited their comment.' },
+  COMMENT_DELETE: { description: 'A member deleted their comment, or an administrator one of somebody else.' },
   READ: {
     description: 'Another read was refused; `details` says which. Successful reads are not recorded.',
   },

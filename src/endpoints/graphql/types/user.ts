@@ -37,6 +37,11 @@ UserRef.implement({
       description: 'The tag of the language that you have chosen; null for that of the browser, and for other members.',
       resolve: ({ member, seenBy }) => (member.userId === seenBy?.member.userId ? member.language : null),
     }),
+    getsMentions: t.boolean({
+      nullable: true,
+      description: 'Whether you get an email when a comment mentions you; null for other members.',
+      resolve: ({ member, seenBy }) => (member.userId === seenBy?.member.userId ? member.getsMentions : null),
+    }),
     role: t.field({
       type: RoleEnum,
       description: 'The role in this workspace, without what groups add.',
