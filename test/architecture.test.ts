@@ -305,6 +305,7 @@ const firstFiles: Record<string, string> = {
   'web/src/app/home': 'home.tsx',
   'web/src/files': 'operations.ts',
   'web/src/files/changes': 'hub.ts',
+  'web/src/files/comments': 'comments.tsx',
   'web/src/files/create': 'create-button.tsx',
   'web/src/files/details': 'panel.tsx',
   'web/src/files/download': 'download.ts',

@@ -118,6 +118,10 @@ if (files) {
   const audience = { userIds: [mona.id, reader.id], groupIds: [createGroup.group.id] }
   await makeShare(app, owner.token, { providerId: id, path: ours, ...audience, expiresAt })
   await makeShare(app, owner.token, { providerId: id, path: ours })
+  const say = 'mutation ($input: CreateCommentInput!) { createComment(input: $input) { id } }'
+  const said = (text: string, as: string) => app.ask(say, { input: { providerId: id, path: '/film.mp4', text } }, as)
+  await said('May be shown on Friday.\nThe plan is at https://example.org/plan.', owner.token)
+  await said(`@[${owner.id}] The sound is missing in the last minute. Is there another copy?`, mona.token)
   const application = applicationOf(app)
   const agent = await application.register({ client_name: 'Writing agent' })
   await application.connect(owner.token, { scopes: ['read'] })
@@ -317,6 +321,25 @@ if (files) {
         await row(page, 'notes.txt').getByRole('button', { name: 'Actions' }).click()
         await page.getByRole('menuitem', { name: 'Details' }).click()
         await page.getByRole('heading', { name: 'History' }).waitFor()
+      },
+    ],
+    'details-comments': [
+      address,
+      async page => {
+        await openDetails(page, 'film.mp4', 'May be shown on Friday.')
+        const field = page.getByRole('textbox', { name: 'Write a comment' })
+        await field.pressSequentially('Then @m')
+        await page.getByRole('listbox', { name: 'People to mention' }).waitFor()
+        await field.scrollIntoViewIfNeeded()
+      },
+    ],
+    'preview-comments': [
+      `${address}?file=film.mp4`,
+      async page => {
+        await button(page, 'Information').click()
+        const last = page.getByText('May be shown on Friday.')
+        await last.waitFor()
+        await last.scrollIntoViewIfNeeded()
       },
     ],
     'details-object-lock': [address, page => openDetails(page, 'paper.pdf', 'S3 Object Lock')],

@@ -33,6 +33,8 @@ export const queryKeys = {
   auditEvents: ['audit-events'],
   /** The pages of the share links. */
   shares: ['shares'],
+  /** The comments on each entry. */
+  comments: ['comments'],
   /** The people and groups that a search finds. */
   recipients: ['recipients'],
   /** The pages of what others share with the person. */

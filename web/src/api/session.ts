@@ -12,7 +12,7 @@ const ViewerQuery = graphql(`
       scopes
       needsSecondFactor
       providerAccess { all }
-      user { id email name language role: effectiveRole groups { id name } }
+      user { id email name language getsMentions role: effectiveRole groups { id name } }
     }
     workspace { id name registration secondFactorRoles approvals scannedUploads hasScanner sendsEmail branding { color text logoUrl } language }
   }

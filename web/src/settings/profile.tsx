@@ -6,6 +6,7 @@ import { workConcurrently } from '../api/concurrency.ts'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { useSession } from '../api/session.ts'
+import { texts as commentTexts } from '../texts/comments.ts'
 import { common } from '../texts/common.ts'
 import { formatList, formatMinute } from '../texts/format.ts'
 import { texts as groupTexts } from '../texts/groups.tsx'
@@ -13,6 +14,7 @@ import { texts as quotaTexts } from '../texts/quotas.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import { Button } from '../ui/button.tsx'
+import { Switch } from '../ui/choices.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { ErrorBox } from '../ui/error-box.tsx'
 import { NewPasswordField, submitting, TextField } from '../ui/field.tsx'
@@ -52,6 +54,7 @@ export function Profile() {
       {user.role === 'NONE' && <p className="notice">{texts.noRole}</p>}
       <NameForm name={user.name} />
       <LanguageSelect />
+      <MentionSwitch />
       <h2>{texts.password}</h2>
       <PasswordForm email={user.email} />
       <Identities />
@@ -121,6 +124,28 @@ function NameForm({ name: current }: { name: string | null }) {
         </Button>
       </div>
     </Form>
+  )
+}
+
+/** Whether comments that mention the person are sent by email, if the server sends any. */
+function MentionSwitch() {
+  const { viewer, workspace } = useSession()
+  const client = useQueryClient()
+  const save = useMutation({
+    mutationFn: async (getsMentions: boolean) => {
+      await ask(UpdateProfileMutation, { input: { getsMentions } })
+      await client.invalidateQueries({ queryKey: queryKeys.session })
+    },
+  })
+  if (!workspace.sendsEmail) return null
+  const isOn = save.isPending ? save.variables : viewer.user.getsMentions === true
+  return (
+    <>
+      <Switch isSelected={isOn} onChange={value => save.mutate(value)}>
+        {commentTexts.getsMentions}
+      </Switch>
+      {save.error && <ErrorBox error={save.error} />}
+    </>
   )
 }
 

@@ -24,12 +24,14 @@ const typingPause = 200
 /** As in the API. */
 const maxSearch = 100
 
-/** Finds people and groups by a part of a name or an email; an empty text finds the first of all. */
-export function useFoundRecipients(search: string) {
+/** Finds people and groups by a part of a name or an email; an empty text finds the first of all, and null nobody. */
+export function useFoundRecipients(search: string | null) {
   return useQuery({
     queryKey: [...queryKeys.recipients, search],
-    queryFn: async ({ signal }) => (await ask(ShareRecipientsQuery, { search }, { signal })).shareRecipients,
+    queryFn: async ({ signal }) =>
+      (await ask(ShareRecipientsQuery, { search: search ?? '' }, { signal })).shareRecipients,
     placeholderData: keepPreviousData,
+    enabled: search !== null,
   })
 }
 
@@ -168,7 +170,7 @@ function Chip({ recipient, onRemove }: { recipient: Recipient; onRemove: () => v
 }
 
 /** Returns the value once it has not changed for a time. @param pause milliseconds */
-function usePaused(value: string, pause: number): string {
+export function usePaused<Value>(value: Value, pause: number): Value {
   const [paused, setPaused] = useState(value)
   useEffect(() => {
     const timer = setTimeout(() => setPaused(value), pause)

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, Suspense, useState } from 'react'
 import { Link } from 'react-router'
 import { childPath, type StorageLocation } from '../../api/locations.ts'
 import { usePermissions } from '../../api/session.ts'
+import { lazyPart } from '../../lib/load-part.ts'
 import { texts as auditTexts } from '../../texts/audit.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
@@ -21,6 +22,8 @@ import { PeopleWithAccess } from './access.tsx'
 import './details.css'
 import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
+
+const Comments = lazyPart(async () => (await import('../comments/comments.tsx')).Comments)
 
 /** The known facts about an entry. The dialog and the panel show it. */
 export function EntryDetails({
@@ -75,6 +78,9 @@ export function EntryDetails({
       </dl>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!data && !error && <Loading label={common.loading} />}
+      <Suspense>
+        <Comments location={location} />
+      </Suspense>
       {isUnrestricted && <PeopleWithAccess location={location} onLeave={onLeave} />}
       {isAdmin && <History location={location} onLeave={onLeave} />}
     </div>

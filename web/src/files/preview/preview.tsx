@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Suspense, useCallback, useMemo, useState } from 'react'
+import { Fragment, Suspense, useCallback, useMemo, useState } from 'react'
 import { childPath, type StorageLocation } from '../../api/locations.ts'
 import { usePermissions } from '../../api/session.ts'
 import { lazyPart } from '../../lib/load-part.ts'
@@ -10,6 +10,7 @@ import { type FileAction, ViewerFrame } from './frame.tsx'
 import { Information } from './information.tsx'
 import { storedFile } from './source.ts'
 
+const Comments = lazyPart(async () => (await import('../comments/comments.tsx')).Comments)
 const DeleteDialog = lazyPart(async () => (await import('../delete-dialog.tsx')).DeleteDialog)
 const ShareDialog = lazyPart(async () => (await import('../share/dialog.tsx')).ShareDialog)
 
@@ -61,7 +62,14 @@ export function Preview({
       location={canWrite ? location : null}
       isEditing={isEditing}
       actions={actions}
-      information={<Information key={path} file={viewedOf(entry)} path={path} />}
+      information={
+        <Fragment key={path}>
+          <Information file={viewedOf(entry)} path={path} />
+          <Suspense>
+            <Comments location={location} />
+          </Suspense>
+        </Fragment>
+      }
       onShow={onShow}
       onDownload={() => onDownload(entry)}
       onClose={onClose}
