@@ -177,7 +177,7 @@ export async function findAuditEvents(db: Database, ids: readonly string[]): Pro
   return rows.map(toEvent)
 }
 
-type EventFilter = (eb: ExpressionBuilder<Schema, 'audit_events'>) => Expression<SqlBool>
+export type EventFilter = (eb: ExpressionBuilder<Schema, 'audit_events'>) => Expression<SqlBool>
 
 /** Selects events all of whose locations are within the base paths. An event without a location is never selected. */
 function isReached(access: RestrictedAccess): EventFilter {
@@ -199,7 +199,7 @@ function isReached(access: RestrictedAccess): EventFilter {
  * The SQL of `isWithin`. The columns are compared byte by byte, and "0" follows "/". The indexes contain only the first
  * characters of a path, so each comparison is repeated on those, which keeps the order.
  */
-function isAt(
+export function isAt(
   provider: 'provider_id' | 'to_provider_id',
   path: 'path' | 'to_path',
   { providerId, within }: { providerId: string; within: StoragePath },

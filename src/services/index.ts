@@ -16,6 +16,7 @@ import type { Storage } from '../storage/index.ts'
 import type { Redactor } from '../storage/tokens.ts'
 import { createApplications } from './applications/index.ts'
 import { createApprovals } from './approvals/index.ts'
+import { createActivity } from './audit/activity.ts'
 import { createAudit } from './audit/index.ts'
 import type { LostEvents } from './audit/queue.ts'
 import { createCatalogue } from './catalogue/index.ts'
@@ -389,6 +390,7 @@ export function createServices(options: {
     entryProperties: createEntryProperties({ db, storage, audit }),
     entryStars: createEntryStars({ db, storage, audit }),
     entryTags: createEntryTags({ db, storage, audit }),
+    activity: createActivity({ db }),
     entryComments: createEntryComments({
       db,
       storage,

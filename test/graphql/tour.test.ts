@@ -522,6 +522,19 @@ t.test('every field of the schema works in typical use', async t => {
   t.same(await change('deleteComment', 'DeleteCommentInput', '', { ...discussedAt, id: said.id }), {
     deleteComment: true,
   })
+  const place = '{ providerId providerName path }'
+  const activityFields = `id at action userId userName isByShareLink place ${place} destination ${place}`
+  await app.app.services.audit.flush()
+  const { activity } = await ask(
+    `query ($within: [LocationInput!]) {
+      activity(within: $within, first: 5, after: null) {
+        nodes { ${activityFields} } edges { cursor node { id } } ${pageInfo}
+      }
+    }`,
+    { within: [discussedAt] },
+  )
+  t.match(activity.nodes[0], { action: 'COMMENT_CREATE', place: { path: '/team/a.txt' }, destination: null })
+  isTime(activity.nodes[0].at, 'at')
   const { removeStar } = await ask('mutation ($at: LocationInput!) { removeStar(input: $at) }', {
     at: { providerId, path: '/team/a.txt' },
   })

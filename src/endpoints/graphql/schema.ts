@@ -2,6 +2,7 @@
 import { builder } from './builder.ts'
 import { countFields } from './response-size.ts'
 import './types/account.ts'
+import './types/activity.ts'
 import './types/api-key.ts'
 import './types/application.ts'
 import './types/approval.ts'

@@ -1,0 +1,107 @@
+/** The changes of files and folders that the audit log has, without what only administrators may know of them. */
+import { sql } from 'kysely'
+import { includesPath, listBasePaths, type ProviderAccess } from '../auth/access.ts'
+import { firstIdAt, isId } from '../auth/id.ts'
+import { formatPath, parsePath } from '../auth/path.ts'
+import type { SearchGrant } from '../auth/policy.ts'
+import { type EventFilter, isAt } from './audit-events.ts'
+import type { Database } from './client.ts'
+import type { AuditAction } from './schema.ts'
+
+/** As the index of the migration lists them. */
+export const activityActions = [
+  'UPLOAD',
+  'FOLDER_CREATE',
+  'RENAME',
+  'MOVE',
+  'COPY',
+  'DELETE',
+  'RESTORE',
+  'COMMENT_CREATE',
+] as const satisfies readonly AuditAction[]
+
+export interface ActivityPlace {
+  providerId: string
+  /** The name of that time; null for a provider that was disconnected before the event was written. */
+  providerName: string | null
+  /** Absolute within the provider. */
+  path: string
+}
+
+/** One change of a file or folder. */
+export interface Activity {
+  /** A UUID of version 7: ids are in order of time. */
+  id: string
+  at: Date
+  action: (typeof activityActions)[number]
+  /** Null for the server and for a visitor with a share link. */
+  userId: string | null
+  /** The name of that time or, without one, the email up to its "@". */
+  userName: string | null
+  /** A visitor did it, with a link that a member has made. */
+  isByShareLink: boolean
+  /** Null if it is outside of the access of the viewer. */
+  place: ActivityPlace | null
+  /** The destination. Null for an action that has none, and if it is outside of the access of the viewer. */
+  destination: ActivityPlace | null
+}
+
+/** Lists the changes since a time of which the viewer may read one of the locations, the newest first. */
+export async function listActivity(
+  db: Database,
+  { workspaceId, access, viewer }: SearchGrant,
+  { limit, before, since }: { limit: number; before: string | null; since: Date },
+): Promise<Activity[]> {
+  // Literals, so that the partial index matches.
+  const isChange = sql<boolean>`result = 'OK' and action in (${sql.join(activityActions.map(sql.lit))})`
+  let query = db
+    .selectFrom('audit_events')
+    .select(['id', 'at', 'action', 'user_id', 'credential_kind', 'provider_id', 'provider_name', 'path'])
+    .select(['to_provider_id', 'to_provider_name', 'to_path'])
+    .select(sql<string | null>`coalesce(user_name, split_part(user_email, '@', 1))`.as('user_name'))
+    .where('workspace_id', '=', workspaceId)
+    .where(isChange)
+    .where('id', '>=', firstIdAt(since))
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (!access.all) query = query.where(isReached(access))
+  if (before !== null) query = query.where('id', '<', before)
+  const rows = await query.execute()
+  return rows.map(row => {
+    const isByShareLink = row.credential_kind === 'SHARE'
+    return {
+      id: row.id,
+      at: row.at,
+      action: row.action as Activity['action'],
+      userId: isByShareLink ? null : row.user_id,
+      userName: isByShareLink ? null : row.user_name,
+      isByShareLink,
+      place: placeIn(viewer.access, row.provider_id, row.provider_name, row.path),
+      destination: placeIn(viewer.access, row.to_provider_id, row.to_provider_name, row.to_path),
+    }
+  })
+}
+
+/** Selects events of which one location is within the base paths. */
+function isReached(access: Exclude<ProviderAccess, { all: true }>): EventFilter {
+  // A text from a client may name no provider.
+  const folders = [...listBasePaths(access)].filter(([providerId]) => isId(providerId))
+  return eb =>
+    eb.or(
+      folders.flatMap(([providerId, within]) => [
+        isAt('provider_id', 'path', { providerId, within })(eb),
+        isAt('to_provider_id', 'to_path', { providerId, within })(eb),
+      ]),
+    )
+}
+
+function placeIn(
+  access: ProviderAccess,
+  providerId: string | null,
+  providerName: string | null,
+  path: string | null,
+): ActivityPlace | null {
+  if (providerId === null || path === null) return null
+  const parsed = parsePath(path)
+  return includesPath(access, providerId, parsed) ? { providerId, providerName, path: formatPath(parsed) } : null
+}

@@ -1,0 +1,52 @@
+/** Lists what has changed lately where a member may read, from the audit log. */
+import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
+import { requireAccount } from '../../auth/policy.ts'
+import type { Viewer } from '../../auth/viewer.ts'
+import { type Activity, listActivity } from '../../db/activity.ts'
+import type { Database } from '../../db/client.ts'
+import { AppError } from '../../errors.ts'
+import { parsePageSize } from '../input.ts'
+import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
+
+export type { Activity, ActivityPlace } from '../../db/activity.ts'
+
+export const maxActivityPage = 100
+/** Files and folders of one list. */
+export const maxActivityWithin = 50
+export const activityDays = 90
+const day = 24 * 60 * 60 * 1000
+
+export interface ActivityPage {
+  items: { activity: Activity; cursor: string }[]
+  hasNext: boolean
+}
+
+export function createActivity({ db }: { db: Database }) {
+  return {
+    /**
+     * Lists the changes at some files and folders and below them or, without any, everywhere that the viewer may read. The newest come first.
+     * @throws as `authorize`, SESSION_REQUIRED, INVALID_INPUT, INVALID_CURSOR
+     */
+    async list(
+      viewer: Viewer | null,
+      input: Asked<typeof needs.search>,
+      page: { first: number; after?: string | null | undefined },
+    ): Promise<ActivityPage> {
+      const granted = authorizeSearch(viewer, input)
+      requireAccount(granted.viewer)
+      const limit = parsePageSize(page.first, maxActivityPage)
+      if (!granted.access.all && granted.isNamed && countOf(granted.access) > maxActivityWithin) {
+        throw new AppError('INVALID_INPUT', `"within" has at most ${maxActivityWithin} files and folders.`)
+      }
+      const before = page.after == null ? null : decodeIdCursor(page.after)
+      const since = new Date(Date.now() - activityDays * day)
+      const found = await listActivity(db, granted, { limit: limit + 1, before, since })
+      const items = found.slice(0, limit).map(activity => ({ activity, cursor: encodeIdCursor(activity.id) }))
+      return { items, hasNext: found.length > limit }
+    },
+  }
+}
+
+function countOf({ basePaths }: { basePaths: ReadonlyMap<string, readonly unknown[]> }): number {
+  return [...basePaths.values()].reduce((count, paths) => count + paths.length, 0)
+}
