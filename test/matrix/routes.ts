@@ -482,6 +482,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /search': head('/search'),
   'GET /recent': page('/recent'),
   'HEAD /recent': head('/recent'),
+  'GET /activity': page('/activity'),
+  'HEAD /activity': head('/activity'),
   'GET /starred': page('/starred'),
   'HEAD /starred': head('/starred'),
   'GET /shared-with-me': page('/shared-with-me'),

@@ -54,6 +54,7 @@ const labelledPages = [
   '/search?q=a',
   '/recent',
   '/starred',
+  '/activity',
   '/shares',
   '/jobs',
   '/jobs/schedules',

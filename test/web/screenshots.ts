@@ -215,6 +215,7 @@ if (files) {
   /** Each page with what to do on it before the picture. */
   const pages: Readonly<Record<string, readonly [path: string, act?: (page: Visit) => Promise<unknown>]>> = {
     home: ['/files', page => page.getByRole('heading', { name: 'What changed' }).waitFor()],
+    activity: ['/activity', page => page.locator('.team-change').first().waitFor()],
     recent: ['/recent', page => page.locator('.entry-list').waitFor()],
     account: ['/files', page => button(page, 'Account').click()],
     folder: [address, page => row(page, 'notes.txt').waitFor()],

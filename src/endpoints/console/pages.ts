@@ -25,6 +25,7 @@ const pages = [
   '/search',
   '/recent',
   '/starred',
+  '/activity',
   '/shared-with-me',
   '/shares',
   '/jobs',

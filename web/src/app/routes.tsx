@@ -78,6 +78,10 @@ export const routes: RouteObject[] = [
           { path: '/recent', lazy: page(async () => (await import('../files/recent/page.tsx')).RecentPage) },
           { path: '/starred', lazy: page(async () => (await import('../files/marks/page.tsx')).MarkedPage) },
           {
+            path: '/activity',
+            lazy: page(async () => (await import('./home/activity-page.tsx')).ActivityPage),
+          },
+          {
             path: '/shared-with-me',
             lazy: page(async () => (await import('../files/received/page.tsx')).ReceivedPage),
           },

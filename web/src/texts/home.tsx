@@ -24,6 +24,11 @@ export const texts = catalog('home', {
   allJobs: 'All jobs',
   team: 'What changed',
   allTeam: 'Audit log',
+  activity: 'Activity',
+  allActivity: 'All changes',
+  noActivity: 'Nothing has changed lately.',
+  /** Who did something with a share link. */
+  visitor: 'A visitor with a link',
   server: 'The server',
   changes: {
     UPLOAD: 'uploaded',
@@ -34,6 +39,7 @@ export const texts = catalog('home', {
     DELETE: 'deleted',
     RESTORE: 'restored',
     SHARE_CREATE: 'shared',
+    COMMENT_CREATE: 'commented on',
     PROVIDER_CONNECT: 'added the storage',
   },
   did: (who: ReactNode, what: string | undefined, object: ReactNode) => (

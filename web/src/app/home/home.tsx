@@ -81,7 +81,7 @@ export function Home() {
           <Thumbnails label={texts.recent} entries={recent} />
         </section>
       )}
-      {isAdmin && <TeamChanges />}
+      <TeamChanges isAdmin={isAdmin} />
     </main>
   )
 }

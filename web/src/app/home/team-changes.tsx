@@ -1,14 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from 'react-router'
 import { ask } from '../../api/client.ts'
-import { graphql, type ResultOf } from '../../api/graphql.ts'
-import { nameOfPath, parentPath } from '../../api/locations.ts'
+import { graphql } from '../../api/graphql.ts'
 import { queryKeys } from '../../api/query-keys.ts'
-import { folderHref } from '../../files/addresses.ts'
-import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/home.tsx'
-import { Avatar } from '../../ui/avatar.tsx'
-import { Time } from '../../ui/time.tsx'
+import { listActivity, toTeamChange } from './activity.ts'
+import { ChangeList, groupChanges, isTeamAction, type TeamChange } from './change-list.tsx'
 import { SectionHead } from './section-head.tsx'
 
 const TeamChangesQuery = graphql(`
@@ -19,78 +15,33 @@ const TeamChangesQuery = graphql(`
   }
 `)
 
-type TeamEvent = ResultOf<typeof TeamChangesQuery>['auditEvents']['nodes'][number]
-
 const maxShown = 6
+const maxRead = 100
 
-interface TeamChange {
-  event: TeamEvent
-  /** The number of changes of the same kind in the same folder, one after the other. */
-  count: number
-}
-
-/** The last changes of everybody, which only administrators may see. */
-export function TeamChanges() {
-  const { data } = useQuery({
-    queryKey: [...queryKeys.auditEvents, 'home'],
-    queryFn: async ({ signal }) => (await ask(TeamChangesQuery, {}, { signal })).auditEvents.nodes,
+/** The last changes of everybody. Administrators read them in the audit log, which also has shares and storages. */
+export function TeamChanges({ isAdmin }: { isAdmin: boolean }) {
+  const { data = [] } = useQuery({
+    queryKey: [...queryKeys.auditEvents, 'home', isAdmin],
+    queryFn: ({ signal }) => (isAdmin ? auditedChanges(signal) : recentChanges(signal)),
   })
-  const changes = changesAmong(data ?? []).slice(0, maxShown)
-  if (changes.length === 0) return null
+  const groups = groupChanges(data).slice(0, maxShown)
+  if (groups.length === 0) return null
+  const [href, link] = isAdmin ? ['/settings/audit', texts.allTeam] : ['/activity', texts.allActivity]
   return (
     <section aria-labelledby="team-changes">
-      <SectionHead id="team-changes" title={texts.team} href="/settings/audit" link={texts.allTeam} />
-      <ul className="plain-list">
-        {changes.map(({ event, count }) => {
-          const who = event.userName ?? event.userEmail ?? texts.server
-          return (
-            <li key={event.id} className="team-change">
-              <Avatar name={who} />
-              <span>{texts.did(<strong>{who}</strong>, verbOf(event), <Subject event={event} count={count} />)}</span>
-              <span className="help">
-                <Time at={event.at} as="distance" />
-              </span>
-            </li>
-          )
-        })}
-      </ul>
+      <SectionHead id="team-changes" title={texts.team} href={href} link={link} />
+      <ChangeList groups={groups} />
     </section>
   )
 }
 
-/** Names the file of one change, or counts the files of several, and links their folder. */
-function Subject({ event: { providerId, providerName, path }, count }: TeamChange) {
-  if (providerId === null || path === null) return providerName
-  const what = count > 1 ? texts.items(count) : common.quoted(nameOfPath(path))
-  // A storage that was disconnected since has no name.
-  if (providerName === null) return what
-  const folder = parentPath(path)
-  const name = folder === '/' ? providerName : nameOfPath(folder)
-  return (
-    <>
-      {what} · <Link to={folderHref(providerId, folder)}>{name}</Link>
-    </>
+async function auditedChanges(signal: AbortSignal): Promise<TeamChange[]> {
+  const { nodes } = (await ask(TeamChangesQuery, {}, { signal })).auditEvents
+  return nodes.flatMap(({ action, userName, userEmail, ...event }) =>
+    isTeamAction(action) ? [{ ...event, action, who: userName ?? userEmail ?? texts.server }] : [],
   )
 }
 
-/** Returns undefined for events that change neither files nor who can see them. */
-function verbOf({ action }: TeamEvent): string | undefined {
-  return action in texts.changes ? texts.changes[action as keyof typeof texts.changes] : undefined
-}
-
-function changesAmong(events: readonly TeamEvent[]): TeamChange[] {
-  const changes: TeamChange[] = []
-  const folderOf = ({ path }: TeamEvent) => path !== null && parentPath(path)
-  for (const event of events) {
-    if (verbOf(event) === undefined) continue
-    const last = changes.at(-1)
-    const isSame =
-      last?.event.action === event.action &&
-      last.event.userId === event.userId &&
-      last.event.providerId === event.providerId &&
-      folderOf(last.event) === folderOf(event)
-    if (isSame) last.count += 1
-    else changes.push({ event, count: 1 })
-  }
-  return changes
+async function recentChanges(signal: AbortSignal): Promise<TeamChange[]> {
+  return (await listActivity({ first: maxRead, after: null }, signal)).nodes.map(toTeamChange)
 }

@@ -19,6 +19,7 @@ import { Marks } from '../marks/entry-marks.tsx'
 import { type Entry, folderUsage } from '../operations.ts'
 import { Protection } from '../protection.tsx'
 import { PeopleWithAccess } from './access.tsx'
+import { EntryActivity } from './activity.tsx'
 import './details.css'
 import { ask } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
@@ -82,7 +83,7 @@ export function EntryDetails({
         <Comments location={location} />
       </Suspense>
       {isUnrestricted && <PeopleWithAccess location={location} onLeave={onLeave} />}
-      {isAdmin && <History location={location} onLeave={onLeave} />}
+      {isAdmin ? <History location={location} onLeave={onLeave} /> : <EntryActivity location={location} />}
     </div>
   )
 }
