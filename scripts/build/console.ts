@@ -1,11 +1,13 @@
 /** Builds the console and GraphiQL with compressed assets: `node scripts/build/console.ts [folder]`. */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { build } from 'vite'
+import { readTranslations } from '../languages/compile.ts'
+import { readEnglish } from '../languages/extract.ts'
 import { replaceFolder, root } from './folders.ts'
 
 const web = join(root, 'web')
@@ -15,6 +17,7 @@ export async function buildConsole(destination: string): Promise<void> {
   await replaceFolder(destination, async folder => {
     await build({ root: web, logLevel: 'warn', build: { outDir: folder, emptyOutDir: true } })
     await compress(folder)
+    await writeShortcuts(join(folder, 'shortcuts.json'))
     await writeGraphiql(join(folder, 'graphiql.html.br'))
   })
 }
@@ -31,6 +34,26 @@ async function compress(folder: string): Promise<void> {
     await writeFile(`${file}.br`, await promisify(brotliCompress)(bytes))
     await writeFile(`${file}.gz`, await promisify(gzip)(bytes, { level: 9 }))
   }
+}
+
+/** The texts of the shortcuts of the installed console: see src/endpoints/console/manifest.ts. */
+const shortcuts = { search: 'search.open', recent: 'app.recent' }
+
+async function writeShortcuts(file: string): Promise<void> {
+  const english = await readEnglish(join(web, 'src/texts'))
+  const names = (await readdir(join(web, 'languages'))).map(name => basename(name, '.json'))
+  const ofLanguage = async (tag: string) =>
+    [tag, await readTranslations(join(web, 'languages', `${tag}.json`))] as const
+  const translations = Object.fromEntries(await Promise.all(names.map(ofLanguage)))
+  const texts = Object.fromEntries(
+    ['en', ...names].map(tag => [
+      tag,
+      Object.fromEntries(
+        Object.entries(shortcuts).map(([name, key]) => [name, translations[tag]?.[key] ?? english.get(key)?.message]),
+      ),
+    ]),
+  )
+  await writeFile(file, JSON.stringify(texts))
 }
 
 const defaultQuery = `# Sign in (the first person calls "register" with the same input):

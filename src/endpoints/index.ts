@@ -33,5 +33,5 @@ export async function registerFrontEnds(
   registerApplications(app, services, settings)
   await registerS3(app, services, settings)
   await registerScim(app, services, settings)
-  await registerConsole(app, settings.basePath)
+  await registerConsole(app, services, settings.basePath)
 }

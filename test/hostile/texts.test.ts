@@ -348,6 +348,7 @@ function restCalls({ ids, links, scim }: World): Record<string, (text: Buffer) =
       method: 'GET',
       path: `/api/rendition?providerId=${ids.provider}&path=${encoded(text)}`,
     }),
+    'manifest language': text => ({ method: 'GET', path: `/manifest.webmanifest?language=${encoded(text)}` }),
     'logo version': text => ({ method: 'GET', path: `/api/logo?version=${encoded(text)}` }),
     'thumbnail ticket': text => ({ method: 'GET', path: `/api/thumbnail?ticket=${encoded(text)}` }),
     ...Object.fromEntries(

@@ -92,3 +92,27 @@ t.test('console pages and assets are served with safe headers', async t => {
     t.match(await missing.json(), { errors: [{ extensions: { code: 'NOT_FOUND' } }] })
   }
 })
+
+t.test('the manifest installs the console with the look of the workspace, in the language of the page', async t => {
+  const manifest = async (query = '') => (await call(`/manifest.webmanifest${query}`)).json()
+  const plain = await call('/manifest.webmanifest')
+  t.equal(plain.headers.get('content-type'), 'application/manifest+json; charset=utf-8')
+  t.equal(plain.headers.get('cache-control'), 'no-cache')
+  t.match(await plain.json(), { name: 'Stowage', start_url: '/files', scope: '/', display: 'standalone' })
+  const branding = 'mutation ($input: UpdateWorkspaceInput!) { updateWorkspace(input: $input) { id } }'
+  await app.ask(branding, { input: { brandColor: '#aa3300', brandText: 'Files of Mona' } }, owner.token)
+  const { name, short_name, theme_color, lang, shortcuts, icons } = await manifest('?language=de')
+  t.same(
+    { name, short_name, theme_color, lang },
+    { name: 'Files of Mona', short_name: 'Stowage', theme_color: '#aa3300', lang: 'de' },
+  )
+  t.ok(shortcuts.some(({ name }: { name: string }) => name === 'Suche'))
+  for (const { src, type } of icons) {
+    const icon = await call(src)
+    t.same([icon.status, icon.headers.get('content-type')], [200, type], src)
+  }
+  await app.ask(branding, { input: { brandText: 'A sentence that says at length what people do here.' } }, owner.token)
+  t.match(await manifest('?language=__proto__'), { name: 'Stowage', lang: 'en' })
+  t.equal((await call('/manifest.webmanifest?language=de&x=1')).status, 400)
+  t.match((await call('/')).headers.get('content-security-policy'), /manifest-src 'self'; worker-src 'self'/)
+})

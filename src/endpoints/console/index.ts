@@ -1,14 +1,17 @@
-/** The console: its pages, and the cookie with its session. */
+/** The console: its pages, the manifest that installs it, and the cookie with its session. */
 import type { FastifyInstance } from 'fastify'
 import { requireAnySession } from '../../auth/policy.ts'
 import { AppError } from '../../errors.ts'
 import type { Operation } from '../../http/openapi/operation.ts'
 import { clearSessionCookie, setSessionCookie } from '../../http/session-cookie.ts'
+import type { Services } from '../../services/index.ts'
+import { manifestRoute } from './manifest.ts'
 import { consoleRoutes } from './pages.ts'
 
-/** Adds the console's pages and its session cookie. @param basePath "/stowage"; empty for the root */
-export async function registerConsole(app: FastifyInstance, basePath: string): Promise<void> {
+/** Adds the console's pages, its manifest and its session cookie. @param basePath "/stowage"; empty for the root */
+export async function registerConsole(app: FastifyInstance, services: Services, basePath: string): Promise<void> {
   consoleSessionRoutes(app, basePath)
+  manifestRoute(app, services, basePath)
   await consoleRoutes(app, basePath)
 }
 

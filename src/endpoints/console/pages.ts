@@ -47,6 +47,8 @@ const contentSecurityPolicy = [
   "font-src 'self'",
   "connect-src 'self'",
   "frame-src 'self'",
+  "manifest-src 'self'",
+  "worker-src 'self'",
   // The form is the ticket of an archive, which the browser saves.
   "form-action 'self'",
   "base-uri 'none'",
@@ -55,6 +57,9 @@ const contentSecurityPolicy = [
 
 /** A shared worker has the policy of its script, and not that of the page. */
 const workerSecurityPolicy = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'"
+
+/** The pictures of the console in a browser and among the programs of a device: scripts/icons.ts. */
+const icons = ['icon.svg', 'icon-192.png', 'icon-512.png', 'icon-maskable.png', 'apple-touch-icon.png']
 
 /** Milliseconds. The names of built files contain a hash of their content, so they never change. */
 const aYear = 365 * 24 * 60 * 60 * 1000
@@ -71,7 +76,9 @@ export async function consoleRoutes(app: FastifyInstance, basePath: string): Pro
       return reply.type('text/html; charset=utf-8').send(await readPage(basePath))
     })
   }
-  app.get('/icon.svg', (_request, reply) => reply.header('Cache-Control', 'max-age=86400').sendFile('icon.svg'))
+  for (const icon of icons) {
+    app.get(`/${icon}`, (_request, reply) => reply.header('Cache-Control', 'max-age=86400').sendFile(icon))
+  }
   app.get<{ Params: { '*': string } }>('/assets/*', (request, reply) => {
     reply.header('Content-Security-Policy', workerSecurityPolicy)
     const name = request.params['*']

@@ -19,6 +19,7 @@ export const texts = catalog('app', {
   account: 'Account',
   yourSettings: 'Your settings',
   language: 'Language…',
+  install: 'Install app',
   theme: 'Colors',
   themes: { light: 'Light', dark: 'Dark', system: 'As the system' },
   signOutTitle: 'Sign out now?',

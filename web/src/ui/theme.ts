@@ -13,6 +13,11 @@ let theme: Theme = stored === 'light' || stored === 'dark' ? stored : 'system'
 export function applyTheme(): void {
   if (theme === 'system') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = theme
+  // The bars of the browser around the page follow, too.
+  for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
+    const { of } = meta.dataset
+    meta.media = theme === 'system' ? `(prefers-color-scheme: ${of})` : theme === of ? 'all' : 'not all'
+  }
 }
 
 export function setTheme(chosen: Theme): void {

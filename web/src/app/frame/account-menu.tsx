@@ -5,6 +5,7 @@ import { lazyPart } from '../../lib/load-part.ts'
 import { texts } from '../../texts/app.tsx'
 import { common } from '../../texts/common.ts'
 import { Avatar } from '../../ui/avatar.tsx'
+import { useInstall } from '../../ui/installation.ts'
 import { setTheme, type Theme, useTheme } from '../../ui/theme.ts'
 
 const ActionMenu = lazyPart(async () => (await import('../../ui/menu.tsx')).ActionMenu)
@@ -16,11 +17,12 @@ const themes: readonly { id: Theme; icon: 'light' | 'dark' | 'system' }[] = [
   { id: 'system', icon: 'system' },
 ]
 
-/** The menu of the account. It names the person, leads to their settings, sets the colors and signs them out. */
+/** The menu of the account. It names the person, leads to their settings, sets the colors, installs the console and signs them out. */
 export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
   const { user } = useSession().viewer
   const navigate = useNavigate()
   const theme = useTheme()
+  const install = useInstall()
   const [isOpen, setOpen] = useState(false)
   const [isLanguageOpen, setLanguageOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
@@ -64,6 +66,7 @@ export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
                     run: () => void navigate('/settings/profile'),
                   },
                   { id: 'language', label: texts.language, icon: 'language', run: () => setLanguageOpen(true) },
+                  ...(install ? [{ id: 'install', label: texts.install, icon: 'install', run: install } as const] : []),
                 ],
               },
               {
