@@ -19,15 +19,13 @@ async function draw(name: string, size: number, isFull: boolean): Promise<void> 
   // Pixels per inch. At 72, the picture is as large as its box of 32 pixels.
   const image = sharp(Buffer.from(logo), { density: Math.ceil((72 * inner) / 32) }).resize(inner, inner)
   if (isFull) {
-    image
-      .flatten({ background: ground ?? '' })
-      .extend({
-        top: border,
-        left: border,
-        bottom: size - inner - border,
-        right: size - inner - border,
-        background: ground ?? '',
-      })
+    image.flatten({ background: ground ?? '' }).extend({
+      top: border,
+      left: border,
+      bottom: size - inner - border,
+      right: size - inner - border,
+      background: ground ?? '',
+    })
   }
   await image.png({ palette: true, compressionLevel: 9 }).toFile(join(folder, name))
 }

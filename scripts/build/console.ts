@@ -9,13 +9,15 @@ import { build } from 'vite'
 import { readTranslations } from '../languages/compile.ts'
 import { readEnglish } from '../languages/extract.ts'
 import { replaceFolder, root } from './folders.ts'
+import { buildServiceWorker } from './service-worker.ts'
 
 const web = join(root, 'web')
 
 /** Builds the console into `destination`, which it replaces. */
 export async function buildConsole(destination: string): Promise<void> {
   await replaceFolder(destination, async folder => {
-    await build({ root: web, logLevel: 'warn', build: { outDir: folder, emptyOutDir: true } })
+    await build({ root: web, logLevel: 'warn', build: { outDir: folder, emptyOutDir: true, manifest: true } })
+    await buildServiceWorker(web, folder)
     await compress(folder)
     await writeShortcuts(join(folder, 'shortcuts.json'))
     await writeGraphiql(join(folder, 'graphiql.html.br'))

@@ -84,6 +84,8 @@ export async function visit(
     acceptDownloads: true,
     // Each frame of an animation takes processor time, and clicks wait for its end.
     reducedMotion: extent({ gate: 'reduce', nightly: 'no-preference' }),
+    // Each window would load the files of the page once more. The tests of the worker allow it.
+    serviceWorkers: 'block',
     ...contextOptions,
   })
   context.setDefaultTimeout(60_000)

@@ -5,37 +5,10 @@ import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
 import { nothingHere } from '../../http/error-handler.ts'
+import { pages } from './addresses.ts'
 
 /** The folder of the build, both in a checkout and in the package. */
 export const consoleFolder = fileURLToPath(new URL('../../../web/dist', import.meta.url))
-
-/** All of these URLs serve one page, whose script reads the URL. */
-const pages = [
-  '/',
-  '/sign-in',
-  '/register',
-  '/reset-password',
-  '/link-account',
-  '/connect',
-  '/oauth/authorize',
-  '/files',
-  '/files/*',
-  '/insight',
-  '/insight/*',
-  '/search',
-  '/recent',
-  '/starred',
-  '/activity',
-  '/shared-with-me',
-  '/shares',
-  '/jobs',
-  '/jobs/*',
-  '/trash',
-  '/trash/*',
-  '/settings',
-  '/settings/*',
-  '/s/*',
-]
 
 /** Allows the console's own files, images and text it has fetched, and this server. Its scripts set inline styles. */
 const contentSecurityPolicy = [
@@ -55,7 +28,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** A shared worker has the policy of its script, and not that of the page. */
+/** Shared workers and service workers have the policy of their script, and not that of the page. */
 const workerSecurityPolicy = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'"
 
 /** The pictures of the console in a browser and among the programs of a device: scripts/icons.ts. */
@@ -79,6 +52,11 @@ export async function consoleRoutes(app: FastifyInstance, basePath: string): Pro
   for (const icon of icons) {
     app.get(`/${icon}`, (_request, reply) => reply.header('Cache-Control', 'max-age=86400').sendFile(icon))
   }
+  app.get('/service-worker.js', (_request, reply) => {
+    // Browsers ask for it again with each page, so that a new version takes over at once.
+    reply.headers({ 'Content-Security-Policy': workerSecurityPolicy, 'Cache-Control': 'no-cache' })
+    return reply.sendFile('service-worker.js')
+  })
   app.get<{ Params: { '*': string } }>('/assets/*', (request, reply) => {
     reply.header('Content-Security-Policy', workerSecurityPolicy)
     const name = request.params['*']

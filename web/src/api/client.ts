@@ -60,6 +60,11 @@ export async function ask<Result, Variables>(
   }
 }
 
+/** Returns whether no server responded, or only a proxy in front of it. */
+export function isServerAway(error: unknown): error is StowageError {
+  return error instanceof StowageError && (error.reason === 'NETWORK' || (error.status >= 502 && error.code === 'HTTP'))
+}
+
 export type { SharedEntry, SharedFacts } from '../../../packages/client/src/index.ts'
 export { ShareLink } from '../../../packages/client/src/index.ts'
 

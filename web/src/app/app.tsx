@@ -6,7 +6,7 @@ import { QueryCache, QueryClient, QueryClientProvider, useQueryClient } from '@t
 import { useEffect, useState } from 'react'
 import { RouterProvider as AriaRouter, I18nProvider } from 'react-aria-components'
 import { createBrowserRouter, Outlet, RouterProvider, useHref, useNavigate } from 'react-router'
-import { basePath, StowageError } from '../api/client.ts'
+import { basePath, isServerAway, StowageError } from '../api/client.ts'
 import { queryKeys } from '../api/query-keys.ts'
 import { onSignInElsewhere } from '../api/session.ts'
 import { texts } from '../texts/app.tsx'
@@ -16,11 +16,6 @@ import { ErrorPage, routes } from './routes.tsx'
 
 /** Milliseconds between two attempts while the server cannot be reached. */
 const retryInterval = 5000
-
-/** Returns whether no server responded, or only a proxy in front of it. */
-function isServerAway(error: unknown): error is StowageError {
-  return error instanceof StowageError && (error.reason === 'NETWORK' || (error.status >= 502 && error.code === 'HTTP'))
-}
 
 /** Says that the server cannot be reached, and loads what failed again until it can be. */
 function ConnectionBanner() {

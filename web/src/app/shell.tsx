@@ -1,5 +1,7 @@
 import { Suspense, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
+import { isServerAway } from '../api/client.ts'
+import { canKeep } from '../api/device.ts'
 import { SessionContext, signOut, useClearCache, useSessionQuery } from '../api/session.ts'
 import { DownloadDock, UploadDock } from '../files/docks.tsx'
 import { SearchField } from '../files/search/field.tsx'
@@ -21,6 +23,7 @@ import { Loading } from '../ui/loading.tsx'
 import { useHasBottomBar, useIsWide } from '../ui/window-size.ts'
 import { AccountMenu } from './frame/account-menu.tsx'
 import { Confirmations } from './frame/confirmations.tsx'
+import { useDevice } from './use-device.ts'
 import './frame/frame.css'
 
 const announceEnd: AnnounceEnd = async (...ended) => {
@@ -29,6 +32,7 @@ const announceEnd: AnnounceEnd = async (...ended) => {
 }
 
 const Confirm = lazyPart(async () => (await import('../ui/dialog.tsx')).Confirm)
+const OfflinePage = lazyPart(async () => (await import('../files/offline/page.tsx')).OfflinePage)
 const Drawer = lazyPart(async () => (await import('./frame/drawer.tsx')).Drawer)
 const BottomBar = lazyPart(async () => (await import('./frame/bottom-bar.tsx')).BottomBar)
 const SideNav = lazyPart(async () => (await import('./frame/side-nav.tsx')).SideNav)
@@ -47,9 +51,18 @@ export function Shell() {
   const hasBottomBar = useHasBottomBar()
   const [isConfirming, setConfirming] = useState(false)
   const [isMenuOpen, setMenuOpen] = useState(false)
+  useDevice(session?.viewer.user.id)
   if (isPending) return <Loading label={common.loading} />
   // A failed check keeps the last known session, so that uploads continue and dialogs keep what was typed.
   if (error && session === undefined) {
+    // The service worker has the page only if it has opened this one.
+    if (isServerAway(error) && canKeep && navigator.serviceWorker.controller) {
+      return (
+        <Suspense fallback={<Loading label={common.loading} />}>
+          <OfflinePage retry={refetch} />
+        </Suspense>
+      )
+    }
     return (
       <main className="narrow-page">
         <ErrorBox error={error} retry={refetch} />

@@ -1,7 +1,9 @@
 import { texts } from '../texts/files.tsx'
 import { texts as markTexts } from '../texts/marks.ts'
+import { texts as offlineTexts } from '../texts/offline.ts'
 import type { MenuAction } from '../ui/menu.tsx'
 import { notify } from '../ui/toasts.tsx'
+import type { Keeping } from './offline/keeping.ts'
 import type { Entry } from './operations.ts'
 import { previewKind } from './preview/file-types.ts'
 
@@ -11,6 +13,7 @@ export interface EntryAction extends MenuAction {
     | 'preview'
     | 'download'
     | 'share'
+    | 'keep'
     | 'star'
     | 'tags'
     | 'rename'
@@ -23,10 +26,12 @@ export interface EntryAction extends MenuAction {
     | 'delete'
 }
 
-type Handlers = Record<Exclude<EntryAction['id'], 'open' | 'preview' | 'rename-many'>, () => void> & {
+type Handlers = Record<Exclude<EntryAction['id'], 'open' | 'preview' | 'rename-many' | 'keep'>, () => void> & {
   open: (entry: Entry) => void
   /** Null where the entries are not those of one folder. */
   renameMany: (() => void) | null
+  /** Null for folders, and where the browser keeps nothing. */
+  keep: Keeping | null
 }
 
 /** The number of entries that can be renamed at once. */
@@ -48,6 +53,16 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
     run: on.download,
   })
   actions.push({ id: 'share', label: texts.share, icon: 'link', run: on.share })
+  const keep: EntryAction[] = on.keep
+    ? [
+        {
+          id: 'keep',
+          label: on.keep.isKept ? offlineTexts.remove : offlineTexts.keep,
+          icon: 'offline',
+          run: on.keep.run,
+        },
+      ]
+    : []
   const isStarred = selected.every(entry => entry.isStarred)
   const star: EntryAction = {
     id: 'star',
@@ -58,7 +73,7 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
   const versions: EntryAction[] =
     single?.__typename === 'File' ? [{ id: 'versions', label: texts.versions, icon: 'history', run: on.versions }] : []
   const details: EntryAction = { id: 'details', label: texts.details, icon: 'info', run: on.details }
-  if (!canWrite) return [...actions, star, ...(single ? [...versions, details] : [])]
+  if (!canWrite) return [...actions, ...keep, star, ...(single ? [...versions, details] : [])]
   if (single) actions.push({ id: 'rename', label: texts.rename, icon: 'pencil', run: on.rename })
   else if (on.renameMany) {
     const run = selected.length > maxRenamed ? () => notify(texts.tooManyToRename(maxRenamed)) : on.renameMany
@@ -67,6 +82,7 @@ export function actionsFor(selected: readonly Entry[], canWrite: boolean, on: Ha
   actions.push(
     { id: 'move', label: texts.move, icon: 'move', run: on.move },
     { id: 'copy', label: texts.copy, icon: 'copy', run: on.copy },
+    ...keep,
     star,
     { id: 'tags', label: markTexts.editTags, icon: 'tag', run: on.tags },
     ...versions,

@@ -1,9 +1,11 @@
 import { Suspense, useRef, useState } from 'react'
 import { useNavigate } from 'react-router'
+import { canKeep } from '../../api/device.ts'
 import { useSession } from '../../api/session.ts'
 import { lazyPart } from '../../lib/load-part.ts'
 import { texts } from '../../texts/app.tsx'
 import { common } from '../../texts/common.ts'
+import { texts as offlineTexts } from '../../texts/offline.ts'
 import { Avatar } from '../../ui/avatar.tsx'
 import { useInstall } from '../../ui/installation.ts'
 import { setTheme, type Theme, useTheme } from '../../ui/theme.ts'
@@ -66,6 +68,16 @@ export function AccountMenu({ onSignOut }: { onSignOut: () => void }) {
                     run: () => void navigate('/settings/profile'),
                   },
                   { id: 'language', label: texts.language, icon: 'language', run: () => setLanguageOpen(true) },
+                  ...(canKeep
+                    ? [
+                        {
+                          id: 'offline',
+                          label: offlineTexts.title,
+                          icon: 'offline',
+                          run: () => void navigate('/offline'),
+                        } as const,
+                      ]
+                    : []),
                   ...(install ? [{ id: 'install', label: texts.install, icon: 'install', run: install } as const] : []),
                 ],
               },

@@ -24,6 +24,7 @@ import { useProviders } from '../listing.ts'
 import { useToggleStar } from '../marks/operations.ts'
 import { StarButton } from '../marks/star-button.tsx'
 import { TagLinks } from '../marks/tag-links.tsx'
+import { useKeeping } from '../offline/keeping.ts'
 import { type Entry, type LocatedEntry, thumbnailOf } from '../operations.ts'
 import '../files.css'
 import './list.css'
@@ -62,6 +63,7 @@ export function EntryList({
   const provider = first && providers && storageAt(providers, first)
 
   const toggleStar = useToggleStar(onChanged)
+  const keepingOf = useKeeping()
   const actionsOf = (on: readonly LocatedEntry[]) => {
     const [entry] = on
     if (!entry || on.some(({ providerId }) => providerId !== entry.providerId)) return []
@@ -75,6 +77,7 @@ export function EntryList({
       tags: open('tags'),
       rename: open('rename'),
       renameMany: null,
+      keep: keepingOf(folder, items),
       move: open('move'),
       copy: open('copy'),
       versions: open('versions'),

@@ -19,6 +19,7 @@ import { type DroppedEntries, useDragging } from '../dragging.ts'
 import { FileTable } from '../file-table.tsx'
 import { entryKey, useListing } from '../listing.ts'
 import { useToggleStar } from '../marks/operations.ts'
+import { useKeeping } from '../offline/keeping.ts'
 import type { Entry, FileEntry, Provider } from '../operations.ts'
 import { type FolderPosition, rememberPosition, useSelection } from '../selection.ts'
 import { galleryOrder, type SortColumn, useSorted, useSortOrder } from '../sort.ts'
@@ -90,8 +91,10 @@ export function Folder({
   const openIfAllowed = (kind: DialogKind) => {
     if (canWrite && selectedEntries.length > 0) setOpenDialog(kind)
   }
+  const keepingOf = useKeeping()
   const actions = actionsFor(selectedEntries, canWrite, {
     open,
+    keep: keepingOf(folder, selectedEntries),
     download: () => download(selectedEntries),
     share: () => setOpenDialog('share'),
     star: () => void toggleStar(folder, selectedEntries),

@@ -1,0 +1,117 @@
+/** The service worker, and the files that a device keeps. */
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { faultProxy } from '../servers/fault-proxy.ts'
+import { until } from '../support/until.ts'
+import { signIn, visit } from './browser.ts'
+import { button, isGood, row, signOut, startFiles } from './files.ts'
+
+const files = await startFiles(t)
+if (files) {
+  const { app, browser, store } = files
+
+  const cached = (page: Page) =>
+    page.evaluate(async () => {
+      const names = await caches.keys()
+      const keys = await Promise.all(
+        names.map(async name => (await (await caches.open(name)).keys()).map(({ url }) => url)),
+      )
+      return Object.fromEntries(names.map((name, index) => [name.split(' ')[0], keys[index]]))
+    })
+  const chooseInMenu = async (page: Page, name: string, item: string) => {
+    await row(page, name).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: item }).click()
+  }
+  const isReady = (page: Page) => page.evaluate(async () => (await navigator.serviceWorker.ready).active !== null)
+
+  t.test('kept files open without a network, follow those of the server, and leave with the account', async t => {
+    const way = await faultProxy(t, app.url)
+    const { endpoint: url } = way
+    const disk = await store('pocket', { 'note.txt': 'the note', 'other.txt': 'other', 'page.html': '<p>hi' })
+    const token = await signIn(app, 'owner@example.org')
+    const page = await visit(browser, { url }, { token, serviceWorkers: 'allow' })
+    t.teardown(() => page.context().close())
+    await page.goto(disk.page)
+    await chooseInMenu(page, 'note.txt', 'Keep offline')
+    await page.getByText('On this device: 1 file').waitFor()
+    t.ok(await isReady(page))
+    const { 'stowage.shell': shell = [], ...others } = await cached(page)
+    t.same(Object.keys(others), ['stowage.kept'])
+    t.ok(shell.length > 5)
+    const isOfShell = (address: string) => address === `${url}/` || /\/(?:assets\/[\w.-]+|icon\.svg)$/.test(address)
+    t.same(
+      shell.filter((address: string) => !isOfShell(address)),
+      [],
+      'nothing of the API is stored',
+    )
+
+    way.fault = () => 'lose answer'
+    await page.reload()
+    await page.getByRole('heading', { name: 'You are offline' }).waitFor()
+    const [opened] = await Promise.all([page.waitForEvent('popup'), button(page, 'note.txt').click()])
+    await opened.getByText('the note').waitFor()
+    await opened.close()
+    await isGood(t, page)
+    await page.goto(`${disk.page}?file=other.txt`)
+    await page.getByRole('heading', { name: 'You are offline' }).waitFor()
+    way.fault = undefined
+    await row(page, 'other.txt').waitFor()
+    t.match(page.url(), /file=other\.txt$/, 'the page continues where it was')
+
+    const contents = () =>
+      page.evaluate(async () => {
+        const name = (await caches.keys()).find(each => each.startsWith('stowage.kept'))
+        const responses = name === undefined ? [] : await (await caches.open(name)).matchAll()
+        return Promise.all(responses.map(response => response.text()))
+      })
+    const replaced = await app.upload(token, disk.id, '/note.txt', 'another note', '&conflict=replace')
+    t.ok(replaced.ok)
+    await page.goto('/offline')
+    await button(page, 'note.txt').waitFor()
+    await until(async () => (await contents()).join() === 'another note')
+    const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
+    await app.ask(remove, { input: { providerId: disk.id, path: '/note.txt' } }, token)
+    await page.reload()
+    await page.getByText('This device keeps no files yet').waitFor()
+    t.same(await contents(), [], 'a file that is gone on the server is gone here')
+    await isGood(t, page)
+
+    await page.goto(disk.page)
+    await chooseInMenu(page, 'other.txt', 'Keep offline')
+    await page.getByText('On this device: 1 file').waitFor()
+    await chooseInMenu(page, 'other.txt', 'Remove from this device')
+    await page.getByText('Removed from this device: 1 file').waitFor()
+    await chooseInMenu(page, 'page.html', 'Keep offline')
+    await page.getByText('On this device: 1 file').last().waitFor()
+    await page.goto('/offline')
+    const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'page.html').click()])
+    t.equal(download.suggestedFilename(), 'page.html', 'a page that could run scripts is saved')
+    await signOut(page)
+    await page.getByLabel('Password').waitFor()
+    t.same(await contents(), [], 'signing out leaves nothing')
+
+    way.fault = ({ url }) => (url?.startsWith('/service-worker.js') ? { answer: { status: 404 } } : undefined)
+    await page.goto('/sign-in')
+    await until(() => page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length === 0))
+    await until(() => page.evaluate(async () => (await caches.keys()).length === 0))
+    t.same(page.faults, [])
+  })
+
+  t.test('another account finds nothing of the one before', async t => {
+    const { token } = await app.register('second@example.org')
+    const page = await visit(browser, app, { token })
+    t.teardown(() => page.context().close())
+    await page.goto('/sign-in')
+    await page.evaluate(async () => {
+      const response = new Response('secret', {
+        headers: { 'x-stowage-kept': encodeURIComponent('{"name":"secret"}') },
+      })
+      await (await caches.open('stowage.kept / someone-else')).put('/kept/x', response)
+      await caches.open('stowage.kept /other/ someone-else')
+    })
+    await page.goto('/files')
+    await button(page, 'Account').waitFor()
+    await until(async () => (await page.evaluate(() => caches.keys())).join() === 'stowage.kept /other/ someone-else')
+    t.same(page.faults, [])
+  })
+}

@@ -1,0 +1,35 @@
+import { basePath } from './client.ts'
+
+/** What this browser keeps of an account on the device. Other consoles of the same origin have other paths. */
+const prefix = `stowage.kept ${basePath}/ `
+
+/** Browsers offer what is needed only over HTTPS, or on the same computer. */
+export const canKeep = 'caches' in globalThis && 'serviceWorker' in navigator && 'locks' in navigator
+
+let leaving = new AbortController()
+
+/** Returns a signal that aborts when the account of this browser changes. */
+export function accountSignal(): AbortSignal {
+  return leaving.signal
+}
+
+/** Returns the name of the cache with the files that an account keeps. */
+export function keptCacheOf(userId: string): string {
+  return prefix + userId
+}
+
+/** Returns the caches of kept files of all accounts. There is at most one, except while people sign in. */
+export async function keptCaches(): Promise<string[]> {
+  return canKeep ? (await caches.keys()).filter(name => name.startsWith(prefix)) : []
+}
+
+/** Deletes what the browser keeps for others than `userId`; null for everybody. */
+export async function forgetKept(userId: string | null): Promise<void> {
+  const others = (await keptCaches()).filter(name => userId === null || name !== keptCacheOf(userId))
+  if (userId === null || others.length > 0) {
+    // A download that is not complete yet would come back.
+    leaving.abort()
+    leaving = new AbortController()
+  }
+  await Promise.all(others.map(name => caches.delete(name)))
+}
