@@ -167,6 +167,53 @@ if (files) {
     t.same(page.faults, [])
   })
 
+  t.test(
+    'the screen stays on while uploads run, and one that failed meanwhile continues when the page is seen',
+    async t => {
+      const disk = await store('asleep')
+      const page = await open(t, { viewport: { width: 390, height: 844 } })
+      await page.addInitScript(() => {
+        const locks = { count: 0 }
+        const request = async () => {
+          locks.count += 1
+          const lock = {
+            released: false,
+            release: async () => {
+              lock.released = true
+              locks.count -= 1
+            },
+          }
+          return lock
+        }
+        Object.defineProperty(navigator, 'wakeLock', { value: { request } })
+        Object.assign(globalThis, { locks })
+      })
+      const locks = () => page.evaluate(() => (globalThis as unknown as { locks: { count: number } }).locks.count)
+      const isRefused = { now: false }
+      const held = Promise.withResolvers<void>()
+      // A server that is busy for longer than a client waits.
+      await page.route('**/api/upload/proxy?*', async route => {
+        await held.promise
+        await (isRefused.now ? route.fulfill({ status: 503, headers: { 'retry-after': '600' } }) : route.continue())
+      })
+      await page.goto(disk.page)
+      await button(page, 'Add').click()
+      const photos = page.getByRole('menuitem', { name: 'Photos and videos' })
+      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), photos.click()])
+      isRefused.now = true
+      await chooser.setFiles({ name: 'sea.jpg', mimeType: 'image/jpeg', buffer: Buffer.from('the sea') })
+      await until(async () => (await locks()) === 1)
+      held.resolve()
+      await page.getByText('1 upload needs attention').waitFor()
+      t.equal(await locks(), 0, 'the screen may go off when nothing runs')
+      isRefused.now = false
+      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+      await row(page, 'sea.jpg').waitFor()
+      t.same(await disk.names(), ['sea.jpg'])
+      await isGood(t, page)
+    },
+  )
+
   t.test('an upload continues after a lost connection, a pause and a reload', async t => {
     const to = await store('resume')
     const content = randomBytes(24 * 1024 * 1024)

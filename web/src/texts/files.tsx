@@ -102,6 +102,7 @@ export const texts = catalog('files', {
   // The large button of phones
   add: 'Add',
   uploadFiles: 'Upload files',
+  photosAndVideos: 'Photos and videos',
   takePhoto: 'Take a photo',
   uploadTo: (storage: string) => `Upload to ${storage}`,
 

@@ -30,6 +30,7 @@ export function CreateButton() {
   const [isOpen, setOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
   const files = useRef<HTMLInputElement>(null)
+  const media = useRef<HTMLInputElement>(null)
   const camera = useRef<HTMLInputElement>(null)
   const target = useRef<Provider | null>(null)
 
@@ -57,6 +58,7 @@ export function CreateButton() {
         {
           actions: [
             { id: 'upload', label: texts.uploadFiles, icon: 'upload', run: () => files.current?.click() },
+            { id: 'media', label: texts.photosAndVideos, icon: 'photos', run: () => media.current?.click() },
             { id: 'camera', label: texts.takePhoto, icon: 'camera', run: () => camera.current?.click() },
             { id: 'file', label: texts.newFile, icon: 'new-file', run: offer.onNewFile },
             { id: 'folder', label: texts.newFolder, icon: 'new-folder', run: offer.onNewFolder },
@@ -90,6 +92,7 @@ export function CreateButton() {
         <Icon name="plus" />
       </button>
       <input ref={files} type="file" multiple hidden onChange={take} />
+      <input ref={media} type="file" accept="image/*,video/*" multiple hidden onChange={take} />
       <input ref={camera} type="file" accept="image/*" capture="environment" hidden onChange={take} />
       {isOpen && (
         <Suspense>

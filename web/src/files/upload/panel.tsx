@@ -12,6 +12,7 @@ import { addToListings, type UploadedFile } from '../listing.ts'
 import { type QueuedUpload, type StoredListener, type Totals, UploadQueue } from './queue.ts'
 import './upload.css'
 import { UploadRow } from './row.tsx'
+import { useScreenLock } from './screen-lock.ts'
 import { members, type UploadTarget } from './target.ts'
 import { registerQueue, type UploadRequest, useWaitingUploads } from './waiting-uploads.ts'
 
@@ -63,6 +64,8 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
     [queue],
   )
   useWaitingUploads(take)
+  const { uploading, waiting, retrying } = totals.states
+  useScreenLock(uploading + waiting + retrying > 0)
   return (
     <DockPanel
       label={texts.uploads}

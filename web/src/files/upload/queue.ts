@@ -98,11 +98,15 @@ export class UploadQueue {
     this.#target = target
     void this.#restore()
     addEventListener('beforeunload', this.#warn)
+    addEventListener('online', this.#wakeInSight)
+    document.addEventListener('visibilitychange', this.#wakeInSight)
   }
 
   /** Stops all uploads. The server keeps the bytes that it has stored. */
   close(): void {
     removeEventListener('beforeunload', this.#warn)
+    removeEventListener('online', this.#wakeInSight)
+    document.removeEventListener('visibilitychange', this.#wakeInSight)
     for (const { transfer } of this.uploads) {
       transfer?.pause()
       transfer?.release()
@@ -174,6 +178,18 @@ export class UploadQueue {
   resume(uploads: readonly QueuedUpload[]): void {
     for (const upload of uploads) {
       if (upload.state !== 'paused' && upload.state !== 'failed' && upload.state !== 'reserved') continue
+      Object.assign(upload, { state: 'waiting', error: null })
+    }
+    this.#startNext()
+  }
+
+  /** Continues at once what waits to try again, and what failed for a reason that may have passed: the device may have slept. */
+  #wake(): void {
+    for (const upload of this.uploads) {
+      const { state, error, transfer } = upload
+      const hasFailed = state === 'failed' && error instanceof StowageError && error.retryable
+      if (state !== 'retrying' && !hasFailed) continue
+      transfer?.pause()
       Object.assign(upload, { state: 'waiting', error: null })
     }
     this.#startNext()
@@ -329,6 +345,10 @@ export class UploadQueue {
     }
     Object.assign(upload, { state: 'conflict', error, transfer: null })
     if (this.#resolution !== null && upload.conflict === 'FAIL') this.resolve([upload], this.#resolution)
+  }
+
+  #wakeInSight = () => {
+    if (document.visibilityState === 'visible') this.#wake()
   }
 
   #warn = (event: BeforeUnloadEvent): void => {
