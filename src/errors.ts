@@ -108,11 +108,7 @@ export const reasons = {
   INVALID_CURSOR: reason('BAD_USER_INPUT', 400, 'The cursor belongs to another list or another credential.'),
   INVALID_CONFIG: reason('BAD_USER_INPUT', 400, 'The configuration does not match the schema of its type.'),
   INVALID_INVITE: reason('BAD_USER_INPUT', 400, 'The invite is unknown, revoked, expired or used.'),
-  INVALID_RESET: reason(
-    'BAD_USER_INPUT',
-    400,
-    'The link is unknown, expired or used: ask an administrator for a new one.',
-  ),
+  INVALID_RESET: reason('BAD_USER_INPUT', 400, 'The link is unknown, expired or used: ask for a new one.'),
   INVALID_SETUP_CODE: reason(
     'BAD_USER_INPUT',
     400,

@@ -680,6 +680,20 @@ login_challenges: login_challenges_workspace_id_user_id_fkey FOREIGN KEY (worksp
 CREATE INDEX login_challenges_expires_at ON public.login_challenges USING btree (expires_at)
 CREATE INDEX login_challenges_member ON public.login_challenges USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX login_challenges_pkey ON public.login_challenges USING btree (token_hash)
+mailed_resets.token_hash bytea not null
+mailed_resets.workspace_id uuid not null
+mailed_resets.user_id uuid not null
+mailed_resets.email_key text not null
+mailed_resets.password_digest bytea not null
+mailed_resets.expires_at timestamp with time zone not null
+mailed_resets: mailed_resets_password_digest_check CHECK ((octet_length(password_digest) = 32))
+mailed_resets: mailed_resets_pkey PRIMARY KEY (token_hash)
+mailed_resets: mailed_resets_token_hash_check CHECK ((octet_length(token_hash) = 32))
+mailed_resets: mailed_resets_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX mailed_resets_expires_at ON public.mailed_resets USING btree (expires_at)
+CREATE INDEX mailed_resets_member ON public.mailed_resets USING btree (workspace_id, user_id)
+CREATE INDEX mailed_resets_user ON public.mailed_resets USING btree (user_id)
+CREATE UNIQUE INDEX mailed_resets_pkey ON public.mailed_resets USING btree (token_hash)
 members.workspace_id uuid not null
 members.user_id uuid not null
 members.role text not null
@@ -913,6 +927,18 @@ recovery_codes: recovery_codes_pkey PRIMARY KEY (code_hash)
 recovery_codes: recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 CREATE INDEX recovery_codes_user_id ON public.recovery_codes USING btree (user_id)
 CREATE UNIQUE INDEX recovery_codes_pkey ON public.recovery_codes USING btree (code_hash)
+reset_requests.id uuid not null default gen_random_uuid()
+reset_requests.email text not null
+reset_requests.address text not null
+reset_requests.created_at timestamp with time zone not null default now()
+reset_requests.attempts integer not null default 0
+reset_requests.next_attempt_at timestamp with time zone not null default now()
+reset_requests.claim_id uuid
+reset_requests: reset_requests_address_check CHECK ((octet_length(address) <= 45))
+reset_requests: reset_requests_email_check CHECK ((octet_length(email) <= 1024))
+reset_requests: reset_requests_pkey PRIMARY KEY (id)
+CREATE INDEX reset_requests_due ON public.reset_requests USING btree (next_attempt_at)
+CREATE UNIQUE INDEX reset_requests_pkey ON public.reset_requests USING btree (id)
 rights_changes.id uuid not null default gen_random_uuid()
 rights_changes: rights_changes_count TRIGGER DEFERRABLE INITIALLY DEFERRED
 rights_changes: rights_changes_pkey PRIMARY KEY (id)

@@ -45,6 +45,7 @@ const bad: [string, string][] = [
   ['STOWAGE_SMTP_URL', 'smtp://name:100%@mail.example.org'],
   ['STOWAGE_SMTP_URL', 'smtp://mail.example.org/path'],
   ['STOWAGE_SMTP_FROM', 'Stowage <stowage@example.org>'],
+  ['STOWAGE_PASSWORD_RESETS', 'nobody'],
   ['STOWAGE_LOCAL_ROOTS', '/srv/files,relative'],
   ['STOWAGE_ADAPTERS', '../adapter.js'],
   ['STOWAGE_MAX_UPLOAD_BYTES', '5GB'],
@@ -125,7 +126,8 @@ t.test('email requires the public address, because it contains links', async t =
   const smtp = { STOWAGE_SMTP_URL: 'smtp://mail.example.org' }
   t.throws(() => readSettings(smtp), /^STOWAGE_PUBLIC_URL must be set/)
   const { mail } = readSettings({ ...smtp, STOWAGE_PUBLIC_URL: 'https://files.example.org:8443/stowage/' })
-  t.match(mail, { publicUrl: 'https://files.example.org:8443/stowage', from: 'stowage@files.example.org' })
+  const sender = { publicUrl: 'https://files.example.org:8443/stowage', from: 'stowage@files.example.org' }
+  t.match(mail, { ...sender, sendsResets: true })
 })
 
 t.test('the scanner has a socket, or an address on the network', async t => {

@@ -15,6 +15,7 @@ type Table =
   | 'jobs'
   | 'quota_changes'
   | 'quota_counts'
+  | 'reset_requests'
   | 'schedules'
   | 'share_emails'
   | 'trash_items'

@@ -24,6 +24,7 @@ export type NoticeKind =
   | 'FACTORS_RESET'
   | 'PASSWORD_CHANGED'
   | 'PASSWORD_RESET'
+  | 'PASSWORD_RESET_BY_EMAIL'
   | 'IDENTITY_LINKED'
   | 'IDENTITY_UNLINKED'
 
@@ -33,6 +34,7 @@ export const auditActions = [
   'LOGIN',
   'LOGOUT',
   'PASSWORD_CHANGE',
+  'PASSWORD_RESET_REQUEST',
   'PASSWORD_RESET_CREATE',
   'PASSWORD_RESET',
   'PROFILE_UPDATE',
@@ -160,6 +162,8 @@ export interface Schema {
   approvals: ApprovalTable
   invites: InviteTable
   password_resets: PasswordResetTable
+  mailed_resets: MailedResetTable
+  reset_requests: ResetRequestTable
   link_invites: LinkInviteTable
   providers: ProviderTable
   oauth_states: OAuthStateTable
@@ -626,6 +630,28 @@ interface PasswordResetTable {
   token_hash: Buffer
   created_by: string
   expires_at: Date
+}
+
+interface MailedResetTable {
+  /** SHA-256 of the token. */
+  token_hash: Buffer
+  workspace_id: string
+  user_id: string
+  /** The address that the person had, so that a change of it ends the link. */
+  email_key: string
+  /** SHA-256 of the hash of the password, so that a change of it ends the link. */
+  password_digest: Buffer
+  expires_at: Date
+}
+
+interface ResetRequestTable {
+  id: Generated<string>
+  email: string
+  address: string
+  created_at: CreatedAt
+  attempts: Generated<number>
+  next_attempt_at: Generated<Date>
+  claim_id: Generated<string | null>
 }
 
 interface LinkInviteTable {

@@ -38,11 +38,10 @@ import { createJobFeed } from './jobs/feed.ts'
 import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
 import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
-import { type MailFailure, startMailSender } from './mail/index.ts'
-import { startMentionSender } from './mail/mentions.ts'
-import { createNotify, startNoticeSender } from './mail/notices.ts'
-import type { OutboxFailure } from './mail/outbox.ts'
-import { createMailTransport, type MailSettings } from './mail/transport.ts'
+import type { MailFailure } from './mail/index.ts'
+import { createNotify } from './mail/notices.ts'
+import { startMail } from './mail/senders.ts'
+import type { MailSettings } from './mail/transport.ts'
 import { createOpenFiles } from './open-files/index.ts'
 import { createAccounts } from './people/accounts.ts'
 import { createApiKeys } from './people/api-keys.ts'
@@ -121,7 +120,7 @@ export function createServices(options: {
   /** The clamd that scans uploads; null for none. */
   scanner: ScannerSettings | null
   /** The SMTP server, and the address in messages; null if the server sends no email. */
-  mail: (MailSettings & { publicUrl: string }) | null
+  mail: (MailSettings & { publicUrl: string; sendsResets: boolean }) | null
   /** Days that audit events are kept; 0 keeps them forever. */
   auditDays: number
   /** Hours between two comparisons of a storage with its catalogue; 0 means that this server works on no catalogue. */
@@ -263,15 +262,17 @@ export function createServices(options: {
   const objectLocks = createObjectLocks({ db, storage, audit, guard, onError, collects: options.workers > 0 })
   const { mail, onMailFailure } = options
   const notify = createNotify(mail !== null)
-  const stopMail = mail && options.workers > 0 ? startMail(mail) : async () => {}
-  function startMail({ publicUrl, ...settings }: MailSettings & { publicUrl: string }) {
-    const common = { db, send: createMailTransport(settings), publicUrl, onError }
-    const stopShares = startMailSender({ ...common, secrets, onMailFailure })
-    const onFailure = (failure: OutboxFailure) => onMailFailure({ shareId: null, ...failure })
-    const stopNotices = startNoticeSender({ ...common, onFailure })
-    const stopMentions = startMentionSender({ ...common, onFailure })
-    return () => Promise.all([stopShares(), stopNotices(), stopMentions()])
-  }
+  const passwordResets = createPasswordResets({
+    db,
+    audit,
+    limits: limits.signIns,
+    directory: directorySignIn,
+    notify,
+    sendsLinks: mail?.sendsResets ?? false,
+  })
+  const { linkFor } = passwordResets
+  const stopMail =
+    mail && options.workers > 0 ? startMail(mail, { db, secrets, linkFor, onError, onMailFailure }) : async () => {}
   const approvals = createApprovals({ db, audit, credentials, activeGrants: authentication.activeGrants, onError })
   async function stopJobs(): Promise<void> {
     await Promise.all([
@@ -339,7 +340,7 @@ export function createServices(options: {
     issuers: createIssuers({ db, secrets, audit, registry, directorySource: directory?.source ?? null }),
     issuerLogout: createIssuerLogout({ db, secrets, audit, limits: limits.signIns, registry }),
     invites: createInvites({ db, audit }),
-    passwordResets: createPasswordResets({ db, audit, directory: directorySignIn, notify }),
+    passwordResets,
     workspaces: createWorkspaces({ db, audit, registry, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads, onConnected: catalogue.wake }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),

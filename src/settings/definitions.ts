@@ -15,6 +15,7 @@ import {
   networks,
   origins,
   packages,
+  passwordResets,
   postgresUrl,
   secret,
   sendfile,
@@ -124,7 +125,7 @@ export const definitions = {
     '60',
   ),
   STOWAGE_SMTP_URL: define(
-    'The server that sends email about [shares](shares.md#email), [changes of accounts](sign-in-security.md#lost-devices) and [mentions](comments.md#mentions): `smtp://name:password@mail.example.com:587` with STARTTLS, or `smtps://` with TLS; requires `STOWAGE_PUBLIC_URL`',
+    'The server that sends email about [shares](shares.md#email), [forgotten passwords](access-and-keys.md#forgotten-passwords), [changes of accounts](sign-in-security.md#lost-devices) and [mentions](comments.md#mentions): `smtp://name:password@mail.example.com:587` with STARTTLS, or `smtps://` with TLS; requires `STOWAGE_PUBLIC_URL`',
     smtpServer,
     null,
     'none: no email is sent',
@@ -134,6 +135,11 @@ export const definitions = {
     emailAddress,
     null,
     '`stowage@` and the host of `STOWAGE_PUBLIC_URL`',
+  ),
+  STOWAGE_PASSWORD_RESETS: define(
+    'Where people who [forgot their password](access-and-keys.md#forgotten-passwords) get a link for a new one: by `email` if the server sends any, or only from `administrators`',
+    passwordResets,
+    'email',
   ),
   STOWAGE_S3_DOMAIN: define(
     'A host name, such as `s3.example.com`, at which [S3](s3.md) is the whole server and each bucket has a host name of its own, `<bucket>.s3.example.com`',

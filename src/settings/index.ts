@@ -58,8 +58,8 @@ export interface Settings {
         syncMinutes: number
       })
     | null
-  /** The SMTP server, the sender, and the address in messages; null if the server sends no email. */
-  readonly mail: { smtpUrl: string; from: string; publicUrl: string } | null
+  /** The SMTP server, the sender, the address in messages, and whether people get links for a new password; null if the server sends no email. */
+  readonly mail: { smtpUrl: string; from: string; publicUrl: string; sendsResets: boolean } | null
   /** The clamd that scans uploads; null for none. */
   readonly scanner: { address: ClamdServer; acceptsUnscanned: boolean } | null
   /** Null if S3 has no host name of its own. */
@@ -153,7 +153,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
       'STOWAGE_LDAP_BIND_DN, STOWAGE_LDAP_BIND_PASSWORD and STOWAGE_LDAP_BASE must be set together with STOWAGE_LDAP_URL.',
     )
   }
-  const mailFrom = read('STOWAGE_SMTP_FROM')
+  const [mailFrom, resets] = [read('STOWAGE_SMTP_FROM'), read('STOWAGE_PASSWORD_RESETS')]
   const [clamd, unscanned] = [read('STOWAGE_CLAMD_URL'), read('STOWAGE_CLAMD_UNSCANNED')]
   const sendfile = read('STOWAGE_SENDFILE')
   const trustedProxies = read('STOWAGE_TRUST_PROXY') ?? []
@@ -197,7 +197,12 @@ export function readSettings(environment: Record<string, string | undefined>): S
         : null,
     mail:
       smtpUrl !== null && publicUrl !== null
-        ? { smtpUrl, publicUrl, from: mailFrom ?? `stowage@${new URL(publicUrl).hostname}` }
+        ? {
+            smtpUrl,
+            publicUrl,
+            from: mailFrom ?? `stowage@${new URL(publicUrl).hostname}`,
+            sendsResets: resets === 'email',
+          }
         : null,
     scanner: clamd && { address: clamd, acceptsUnscanned: unscanned === 'accept' },
     s3Domain: read('STOWAGE_S3_DOMAIN'),

@@ -160,6 +160,12 @@ export function unscanned(text: string): 'refuse' | 'accept' {
   return text
 }
 
+/** How people who forgot their password get a link for a new one. */
+export function passwordResets(text: string): 'email' | 'administrators' {
+  if (text !== 'email' && text !== 'administrators') throw new Error(`be email or administrators, not "${text}"`)
+  return text
+}
+
 /** A filter of LDAP (RFC 4515) for people, in which `{login}` stands for what somebody enters. */
 export function loginFilter(text: string): string {
   if (!text.includes('{login}')) throw new Error('contain {login}, such as (uid={login})')

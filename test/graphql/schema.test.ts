@@ -70,6 +70,7 @@ t.test('every root field has a rule', async t => {
       'linkInvitedIdentity',
       'login',
       'register',
+      'requestPasswordReset',
       'resetPassword',
       'signInWithPasskey',
     ],

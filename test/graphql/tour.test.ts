@@ -185,7 +185,7 @@ t.test('every field of the schema works in typical use', async t => {
 
   t.same(
     await ask(
-      '{ installation { hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly branding { color text logoUrl } language } }',
+      '{ installation { hasOwner needsSetupCode registration hasDirectory sendsPasswordResets singleSignOn { id name url } singleSignOnOnly branding { color text logoUrl } language } }',
     ),
     {
       installation: {
@@ -193,6 +193,7 @@ t.test('every field of the schema works in typical use', async t => {
         needsSetupCode: false,
         registration: 'OPEN',
         hasDirectory: false,
+        sendsPasswordResets: false,
         singleSignOn: [],
         singleSignOnOnly: false,
         branding: { color: null, text: '', logoUrl: null },
@@ -963,6 +964,7 @@ t.test('every field of the schema works in typical use', async t => {
     'mutation { removePasskey(id: "") }',
     'mutation { removeTotp }',
     'mutation { createRecoveryCodes }',
+    'mutation { requestPasswordReset(email: "") }',
     'mutation { removeSecondFactors(userId: "") { id } }',
     'mutation { completeLogin(input: { challenge: "", code: "" }) { token expiresAt user { id } } }',
     'mutation { signInWithPasskey(passkey: {}) { token expiresAt user { id } } }',

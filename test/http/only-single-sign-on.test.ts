@@ -146,7 +146,12 @@ t.test('an invite links an account at an issuer with an existing account, whatev
   const issuer = await startIssuer(t)
   const { url, clientId, clientSecret } = issuer
   const oidc = { issuer: url, clientId, clientSecret, groupsClaim: null }
-  const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'stowage@example.org', publicUrl: 'https://files.example.org' }
+  const mail = {
+    smtpUrl: 'smtp://127.0.0.1:1',
+    from: 'stowage@example.org',
+    publicUrl: 'https://files.example.org',
+    sendsResets: true,
+  }
   const app = await startApp(t, { settings: { oidc, mail } })
   issuer.register([`${app.url}/auth/oidc/callback`])
   const owner = await app.register('owner@example.org')

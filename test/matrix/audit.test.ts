@@ -38,6 +38,7 @@ const signsIn = (row: string) => ['Mutation.login', 'Mutation.register'].include
 /** Each call without a credential fails alike. */
 const fails = (row: string) =>
   [
+    'Mutation.requestPasswordReset',
     'Mutation.resetPassword',
     'Mutation.linkInvitedIdentity',
     'Mutation.completeLogin',
@@ -331,8 +332,8 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     'Mutation.removePasskey',
     'Mutation.createRecoveryCodes',
   ]
-  // They need a second factor, an issuer or a consent: see test/services/second-factors.test.ts and
-  // passkeys.test.ts there, test/http/*single-sign-on.test.ts and test/services/authorization.test.ts.
+  // They need a second factor, a mail server, an issuer or a consent: see test/services/second-factors.test.ts, passkeys.test.ts and
+  // mailed-resets.test.ts there, test/http/*single-sign-on.test.ts and test/services/authorization.test.ts.
   const effects = rows.filter(row => isMutation(row) || hasEffect(row))
   t.same(
     effects.filter(row => !done.has(row)),
@@ -342,6 +343,7 @@ t.test('every mutation and every route with an effect leaves an event', async t 
       'Mutation.linkInvitedIdentity',
       'Mutation.unlinkIdentity',
       'Mutation.removeMemberIdentity',
+      'Mutation.requestPasswordReset',
       'Mutation.authorizeProvider',
     ],
     'all others succeeded at least once',

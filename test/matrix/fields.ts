@@ -245,6 +245,11 @@ export const fields: Readonly<Record<string, FieldRow>> = {
     args: ({ n }) => ({ input: { token: `unknown ${n}`, newPassword: 'short' } }),
     bounces: true,
   },
+  'Mutation.requestPasswordReset': {
+    needs: anyone,
+    args: ({ n }) => ({ email: `unknown-${n}@example.org` }),
+    bounces: true,
+  },
   'Mutation.createPasswordReset': {
     needs: { ...workspaceAdmin, who: 'session' },
     gives: 'what the bystander has',
@@ -682,6 +687,7 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     needsSetupCode: own,
     registration: own,
     hasDirectory: own,
+    sendsPasswordResets: own,
     singleSignOn: own,
     singleSignOnOnly: own,
     branding: own,

@@ -7,7 +7,12 @@ import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
 // Emails wait for a server that never answers.
-const mail = { smtpUrl: 'smtp://127.0.0.1:9', from: 'stowage@example.org', publicUrl: 'https://files.example.org' }
+const mail = {
+  smtpUrl: 'smtp://127.0.0.1:9',
+  from: 'stowage@example.org',
+  publicUrl: 'https://files.example.org',
+  sendsResets: false,
+}
 const app = await startApp(t, { settings: { trashDays: 30, mail, publicUrl: mail.publicUrl } })
 const owner = await app.register('owner@example.org')
 const root = join(app.folder, 'files')

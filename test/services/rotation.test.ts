@@ -258,6 +258,8 @@ t.test('every binary column is listed as encrypted or not', async t => {
     'invites.token_hash',
     'link_invites.token_hash',
     'password_resets.token_hash',
+    'mailed_resets.password_digest',
+    'mailed_resets.token_hash',
     'shares.token_hash',
     'idempotent_uploads.key_hash',
     'idempotent_uploads.fingerprint',

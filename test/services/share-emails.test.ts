@@ -21,7 +21,12 @@ t.setTimeout(300_000)
 
 t.test('email about shares', async t => {
   const server = await mailServer(t)
-  const mail = { smtpUrl: server.url, from: 'stowage@files.example.org', publicUrl: 'https://files.example.org' }
+  const mail = {
+    smtpUrl: server.url,
+    from: 'stowage@files.example.org',
+    publicUrl: 'https://files.example.org',
+    sendsResets: true,
+  }
   const app = await startApp(t, { settings: { mail, publicUrl: mail.publicUrl } })
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'local', { root: app.folder }, 'Disk')

@@ -14,7 +14,12 @@ const png = Buffer.from(
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true }
 
 // Nothing listens there. The tests of email have a mail server.
-const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'stowage@example.org', publicUrl: 'https://files.example.org' }
+const mail = {
+  smtpUrl: 'smtp://127.0.0.1:1',
+  from: 'stowage@example.org',
+  publicUrl: 'https://files.example.org',
+  sendsResets: true,
+}
 const files = await startFiles(t, { settings: { mail } })
 if (files) {
   const { app, owner, open, store } = files

@@ -20,6 +20,8 @@ export interface RateLimit {
 }
 
 const minute = 60_000
+/** Emails with links for a new password to one address in an hour. As many links of a member work at a time. */
+const maxResets = 3
 
 /** @param perMinute requests per credential; 0 disables the limits */
 export function requestRules(perMinute: number) {
@@ -56,6 +58,10 @@ export function signInRules(perNetwork: number) {
     setup: { name: 'setup-network', limit: Math.ceil(perNetwork / 10), window: 10 * minute },
     /** Logouts in the frames of issuers, from one network. */
     logouts: { name: 'logout-network', limit: 3 * perNetwork, window: 10 * minute },
+    /** Links for a new password that one network asks for by email. */
+    resets: { name: 'reset-network', limit: Math.ceil(perNetwork / 10), window: 10 * minute },
+    /** Those that anybody asks for one address. */
+    resetsOfAccount: { name: 'reset-account', limit: maxResets, window: 60 * minute },
     newAccounts: { name: 'register-network', limit: perNetwork, window: 10 * minute },
     /** One email from anywhere. */
     newAccount: { name: 'register-account', limit: Math.ceil(perNetwork / 5), window: 5 * minute },

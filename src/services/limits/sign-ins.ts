@@ -25,6 +25,12 @@ export interface SignIns {
   countSetupCode(address: string): Promise<void>
   /** Counts a logout that names a session at an issuer, known or not. @throws RATE_LIMITED, UNAVAILABLE */
   countLogout(address: string): Promise<void>
+  /**
+   * Counts a request of a link for a new password, for an address that has an account or not. Returns false if the address had its emails:
+   * whoever has them has links that work.
+   * @throws RATE_LIMITED, UNAVAILABLE
+   */
+  countReset(who: Who): Promise<boolean>
   /** Marks the network as known to the account, which has signed in there. */
   noteSignedIn(who: Who): Promise<void>
 }
@@ -134,6 +140,13 @@ export function createSignIns({
 
     async countLogout(address) {
       if (limit > 0) await require(rules.logouts, networkOf(address), 'Too many logouts from this address')
+    },
+
+    async countReset(who) {
+      if (limit === 0) return true
+      const { account, network } = subjectsOf(who)
+      await require(rules.resets, network, 'Too many links for a new password from this address')
+      return (await attempts.take(rules.resetsOfAccount, account)) === null
     },
 
     async noteSignedIn(who) {

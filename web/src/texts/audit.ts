@@ -42,6 +42,7 @@ export const texts = catalog('audit', {
     LOGIN: 'Signed in',
     LOGOUT: 'Ended a session',
     PASSWORD_CHANGE: 'Changed the password',
+    PASSWORD_RESET_REQUEST: 'Asked for a link for a new password',
     PASSWORD_RESET_CREATE: 'Created a link for a new password',
     PASSWORD_RESET: 'Set a new password with a link',
     PROFILE_UPDATE: 'Changed their name',

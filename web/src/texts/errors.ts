@@ -124,7 +124,7 @@ export const wordsByReason: Readonly<Record<string, Words>> = catalog('errors', 
   // Administrators fill in the settings that this message names.
   INVALID_CONFIG: ({ message }) => message,
   INVALID_INVITE: detailed('The invite has expired or was used or revoked. Ask for a new one.'),
-  INVALID_RESET: 'This link has expired or was used. Ask an administrator for a new one.',
+  INVALID_RESET: 'This link has expired or was used. Ask for a new one.',
   INVALID_SETUP_CODE: 'The first account requires the setup code of this server. Ask its operator for the code.',
   INVALID_STATE: 'The authorization has expired or was started in another browser. Start it again.',
   AUTHORIZATION_REFUSED: 'The access to the storage was not authorized. Authorize it again.',

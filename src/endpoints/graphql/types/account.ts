@@ -100,7 +100,7 @@ const UpdateProfileInput = builder.inputType('UpdateProfileInput', {
 })
 
 const ResetPasswordInput = builder.inputType('ResetPasswordInput', {
-  description: 'A token from `createPasswordReset` and the new password.',
+  description: 'A token from `createPasswordReset` or an email, and the new password.',
   fields: t => ({
     token: t.string({ required: true, description: 'The token, which works once.' }),
     newPassword: t.string({ required: true, description: 'The password, with 12 to 256 characters of any script.' }),
@@ -171,9 +171,20 @@ builder.mutationFields(t => ({
       seenBy: viewer,
     }),
   }),
+  requestPasswordReset: t.boolean({
+    description:
+      'Sends an email with a link for a new password to whoever has the address, if they have an account with a password here. Requires `installation.sendsPasswordResets`. The link works once, within an hour. An address gets at most three emails in an hour. Returns true for every address.',
+    audit: 'PASSWORD_RESET_REQUEST',
+    authScopes: { public: true },
+    args: { email: t.arg.string({ required: true, description: 'The email address of the account.' }) },
+    resolve: async (_root, { email }, { services, origin }) => {
+      await services.passwordResets.request({ email }, origin)
+      return true
+    },
+  }),
   resetPassword: t.boolean({
     description:
-      'Sets a new password with a token from `createPasswordReset`. All sessions of the account end. Returns true.',
+      'Sets a new password with a token from `createPasswordReset` or an email. All sessions of the account end. Returns true.',
     audit: 'PASSWORD_RESET',
     authScopes: { public: true },
     complexity: passwordCost,

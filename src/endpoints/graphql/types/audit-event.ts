@@ -15,6 +15,10 @@ const actions: Record<AuditAction, { description: string }> = {
   },
   LOGOUT: { description: 'A session was ended.' },
   PASSWORD_CHANGE: { description: 'A person changed their password.' },
+  PASSWORD_RESET_REQUEST: {
+    description:
+      'Somebody asked for an email with a link for a new password. `details.email` is the address that was entered, which may belong to nobody.',
+  },
   PASSWORD_RESET_CREATE: { description: 'A link was created with which a member sets a new password.' },
   PASSWORD_RESET: { description: 'A person set a new password with such a link.' },
   PROFILE_UPDATE: { description: 'A person changed their own name, their language or which emails they get.' },

@@ -203,6 +203,11 @@ const InstallationRef = builder.objectRef<Installation>('Installation').implemen
       authScopes: { public: true },
       resolve: (_installation, _args, { services }) => services.directory !== null,
     }),
+    sendsPasswordResets: t.boolean({
+      description: 'Whether people can ask for an email with a link for a new password with `requestPasswordReset`.',
+      authScopes: { public: true },
+      resolve: (_installation, _args, { services }) => services.passwordResets.sendsLinks,
+    }),
     singleSignOnOnly: t.exposeBoolean('singleSignOnOnly', {
       description: 'Whether passwords and passkeys work for some owners only.',
       authScopes: { public: true },
