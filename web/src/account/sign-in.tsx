@@ -128,6 +128,11 @@ export function SignIn() {
         </a>
       ))}
       {!showsPassword && <Button onPress={() => setWantsPassword(true)}>{identityTexts.withPassword}</Button>}
+      {showsPassword && data?.sendsPasswordResets && (
+        <p className="aside">
+          <Link to="/reset-password">{texts.forgot}</Link>
+        </p>
+      )}
       {data?.registration === 'OPEN' && !data.singleSignOnOnly && (
         <p className="aside">
           {texts.noAccount(text => (

@@ -22,7 +22,7 @@ const ViewerQuery = graphql(`
 const InstallationQuery = graphql(`
   query Installation {
     installation {
-      hasOwner needsSetupCode registration hasDirectory singleSignOn { id name url } singleSignOnOnly
+      hasOwner needsSetupCode registration hasDirectory sendsPasswordResets singleSignOn { id name url } singleSignOnOnly
       branding { color text logoUrl } language
     }
   }
@@ -53,6 +53,12 @@ const SignInWithPasskeyMutation = graphql(`
 const RegisterMutation = graphql(`
   mutation Register($input: RegisterInput!) {
     register(input: $input) { token }
+  }
+`)
+
+const RequestPasswordResetMutation = graphql(`
+  mutation RequestPasswordReset($email: String!) {
+    requestPasswordReset(email: $email)
   }
 `)
 
@@ -171,6 +177,11 @@ export async function register(input: {
 }): Promise<void> {
   const { register } = await ask(RegisterMutation, { input }, { isAnonymous: true })
   await storeInCookie(register.token)
+}
+
+/** Asks for an email with a link for a new password. Resolves for addresses without an account, too. @throws StowageError */
+export async function requestPasswordReset(email: string): Promise<void> {
+  await ask(RequestPasswordResetMutation, { email }, { isAnonymous: true })
 }
 
 /** Sets a new password with the token of a link. @throws StowageError */

@@ -52,8 +52,14 @@ export const texts = catalog('app', {
   resetTitle: 'Set a new password',
   newPassword: 'New password',
   setPassword: 'Set password',
-  resetDone: 'Your password was changed. Sign in with the new one.',
+  resetDone: 'Your password was changed, and you were signed out everywhere. Sign in with the new one.',
   resetWithoutToken:
     'This link is incomplete. Copy all of it into the address bar, or ask an administrator for a new one.',
+  forgot: 'Forgot your password?',
+  forgotHelp: 'Enter the email address of your account. You get a link that works for an hour.',
+  sendLink: 'Send link',
+  forgotSent:
+    'If an account with a password has this address, a link is on its way. Look in the spam folder, too. An address gets at most three emails an hour.',
+  newLink: 'Get a new link',
   hasAccount: (link: (text: string) => ReactNode) => <>Already have an account? {link('Sign in')}</>,
 })
