@@ -39,7 +39,7 @@ async function compress(folder: string): Promise<void> {
 }
 
 /** The texts of the shortcuts of the installed console: see src/endpoints/console/manifest.ts. */
-const shortcuts = { search: 'search.open', recent: 'app.recent' }
+const shortcuts = { upload: 'files.uploadFiles', search: 'search.open', recent: 'app.recent' }
 
 async function writeShortcuts(file: string): Promise<void> {
   const english = await readEnglish(join(web, 'src/texts'))

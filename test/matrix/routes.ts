@@ -486,6 +486,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /activity': head('/activity'),
   'GET /starred': page('/starred'),
   'HEAD /starred': head('/starred'),
+  'GET /upload': page('/upload'),
+  'HEAD /upload': head('/upload'),
   'GET /offline': page('/offline'),
   'HEAD /offline': head('/offline'),
   'GET /shared-with-me': page('/shared-with-me'),

@@ -14,7 +14,7 @@ if (files) {
     const debuggerOf = await page.context().newCDPSession(page)
     const { url, errors, data = '' } = await debuggerOf.send('Page.getAppManifest')
     t.same([url, errors], [`${app.url}/manifest.webmanifest?language=de`, []])
-    t.match(JSON.parse(data), { lang: 'de', display: 'standalone' })
+    t.match(JSON.parse(data), { lang: 'de', share_target: { action: '/upload' } })
     await button(page, 'Konto').click()
     await page.getByRole('menuitem', { name: 'Abmelden' }).waitFor()
     const item = page.getByRole('menuitem', { name: 'App installieren' })

@@ -1,4 +1,4 @@
-/** The service worker, and the files that a device keeps. */
+/** The service worker: files that a device keeps, and files that other programs share. */
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { faultProxy } from '../servers/fault-proxy.ts'
@@ -94,6 +94,51 @@ if (files) {
     await page.goto('/sign-in')
     await until(() => page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length === 0))
     await until(() => page.evaluate(async () => (await caches.keys()).length === 0))
+    t.same(page.faults, [])
+  })
+
+  t.test('files that another program shares are uploaded to the folder that the person chooses', async t => {
+    const disk = await store('shared', { 'trips/a.txt': 'a' })
+    await store('not shared')
+    const token = await signIn(app, 'owner@example.org')
+    const page = await visit(browser, app, { token, serviceWorkers: 'allow', viewport: { width: 390, height: 844 } })
+    t.teardown(() => page.context().close())
+    const share = () =>
+      page.evaluate(() => {
+        const form = Object.assign(document.createElement('form'), {
+          method: 'POST',
+          action: '/upload',
+          enctype: 'multipart/form-data',
+        })
+        const input = Object.assign(document.createElement('input'), { type: 'file', name: 'files', multiple: true })
+        const data = new DataTransfer()
+        data.items.add(new File(['the sea'], 'sea ü.jpg', { type: 'image/jpeg' }))
+        data.items.add(new File(['the sky'], 'sky.txt', { type: 'text/plain' }))
+        input.files = data.files
+        form.append(input)
+        document.body.append(form)
+        form.submit()
+      })
+    await page.goto('/files')
+    await isReady(page)
+    await share()
+    await page.getByText('sea ü.jpg').waitFor()
+    t.equal(new URL(page.url()).pathname, '/upload')
+    await isGood(t, page)
+    await page.reload()
+    await page.getByText('sky.txt').waitFor()
+    await page.getByRole('list', { name: 'Storages' }).getByRole('button', { name: 'shared', exact: true }).click()
+    await page.getByRole('list', { name: 'Folders' }).getByRole('button', { name: 'trips' }).click()
+    await page.getByRole('main').getByRole('button', { name: 'Upload files' }).click()
+    await row(page, 'sea ü.jpg').waitFor()
+    await row(page, 'sky.txt').waitFor()
+    t.same(await disk.names('trips'), ['a.txt', 'sea ü.jpg', 'sky.txt'])
+    t.notOk('stowage.shared' in (await cached(page)), 'the device keeps nothing')
+    await share()
+    await page.getByText('sky.txt').waitFor()
+    await signOut(page)
+    await page.getByLabel('Password').waitFor()
+    t.notOk('stowage.shared' in (await cached(page)), 'nor for the next person')
     t.same(page.faults, [])
   })
 

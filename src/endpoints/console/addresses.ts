@@ -16,6 +16,7 @@ export const pages = [
   '/starred',
   '/activity',
   '/offline',
+  '/upload',
   '/shared-with-me',
   '/shares',
   '/jobs',

@@ -23,9 +23,10 @@ const ground = '#f1f3f8'
 
 /** The texts of the shortcuts by language, which the build of the console takes from the translations. */
 type Shortcuts = Readonly<Record<string, Readonly<Record<ShortcutName, string>>>>
-type ShortcutName = 'search' | 'recent'
+type ShortcutName = 'upload' | 'search' | 'recent'
 
 const shortcuts = [
+  { name: 'upload', path: '/upload' },
   { name: 'search', path: '/search' },
   { name: 'recent', path: '/recent' },
 ] as const
@@ -59,6 +60,13 @@ export function manifestRoute(app: FastifyInstance, { workspaces }: Services, ba
         icon('icon-maskable.png', 512, 'maskable'),
         { src: at('/icon.svg'), sizes: 'any', type: 'image/svg+xml', purpose: 'any' },
       ],
+      // The service worker answers this request: web/src/app/service-worker.ts.
+      share_target: {
+        action: at('/upload'),
+        method: 'POST',
+        enctype: 'multipart/form-data',
+        params: { files: [{ name: 'files', accept: ['*/*'] }] },
+      },
       shortcuts: words && shortcuts.map(shortcut => ({ name: words[shortcut.name], url: at(shortcut.path) })),
     }
     return reply

@@ -23,7 +23,7 @@ export async function keptCaches(): Promise<string[]> {
   return canKeep ? (await caches.keys()).filter(name => name.startsWith(prefix)) : []
 }
 
-/** Deletes what the browser keeps for others than `userId`; null for everybody. */
+/** Deletes the files that the browser keeps for others than `userId`; null for everybody. */
 export async function forgetKept(userId: string | null): Promise<void> {
   const others = (await keptCaches()).filter(name => userId === null || name !== keptCacheOf(userId))
   if (userId === null || others.length > 0) {
@@ -32,4 +32,24 @@ export async function forgetKept(userId: string | null): Promise<void> {
     leaving = new AbortController()
   }
   await Promise.all(others.map(name => caches.delete(name)))
+}
+
+/** The files that another program has shared, until the person chooses their folder. The service worker stores them. */
+const sharedCache = `stowage.shared ${basePath}/`
+/** Milliseconds. Files that nobody has uploaded by then are forgotten. */
+const sharedFor = 60 * 60 * 1000
+
+/** Returns the files that another program has shared. */
+export async function readShared(): Promise<File[]> {
+  if (!canKeep || !(await caches.has(sharedCache))) return []
+  const responses = await (await caches.open(sharedCache)).matchAll()
+  const files = responses.map(async response => {
+    const { name, type, at } = JSON.parse(decodeURIComponent(response.headers.get('x-stowage-shared') ?? ''))
+    return Date.now() - at < sharedFor ? [new File([await response.blob()], name, { type, lastModified: at })] : []
+  })
+  return (await Promise.all(files)).flat()
+}
+
+export async function forgetShared(): Promise<void> {
+  if (canKeep) await caches.delete(sharedCache)
 }

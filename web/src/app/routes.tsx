@@ -77,6 +77,7 @@ export const routes: RouteObject[] = [
           { path: '/search', lazy: page(async () => (await import('../files/search/page.tsx')).SearchPage) },
           { path: '/recent', lazy: page(async () => (await import('../files/recent/page.tsx')).RecentPage) },
           { path: '/starred', lazy: page(async () => (await import('../files/marks/page.tsx')).MarkedPage) },
+          { path: '/upload', lazy: page(async () => (await import('../files/upload/receive.tsx')).ReceivePage) },
           { path: '/offline', lazy: page(async () => (await import('../files/offline/page.tsx')).KeptPage) },
           {
             path: '/activity',

@@ -1,6 +1,7 @@
 /**
  * The service worker. It keeps the files of the page of one build, so that the console opens without a network and shows what is kept
- * offline. It stores no response of the API. With a network, every page comes from the server, so an old worker shows no old console.
+ * offline. It stores no response of the API. It takes the files that other
+ * programs share. With a network, every page comes from the server, so an old worker shows no old console.
  */
 export {}
 
@@ -46,8 +47,10 @@ worker.addEventListener('install', event => event.waitUntil(install()))
 worker.addEventListener('activate', event => event.waitUntil(activate()))
 worker.addEventListener('fetch', event => {
   const { method, mode, url } = event.request
-  if (method !== 'GET' || !url.startsWith(scope)) return
+  if (!url.startsWith(scope)) return
   const path = new URL(url).pathname.slice(new URL(scope).pathname.length)
+  if (method === 'POST' && mode === 'navigate' && path === 'upload') event.respondWith(receive(event.request))
+  if (method !== 'GET') return
   if (mode === 'navigate') {
     if (isPage(`/${path}`)) event.respondWith(openPage(event))
   } else if (files.has(path)) {
@@ -75,6 +78,25 @@ const stored = (url: string) => caches.match(url, { cacheName, ignoreVary: true 
 
 function isPage(path: string): boolean {
   return shell.pages.some(page => (page.endsWith('/*') ? path.startsWith(page.slice(0, -1)) : path === page))
+}
+
+/** Stores the files that another program shares, for the page that asks for their folder: "share_target" of the manifest. */
+async function receive(request: Request): Promise<Response> {
+  try {
+    const shared = (await request.formData()).getAll('files').filter(value => value instanceof File)
+    const cache = await caches.open(`stowage.shared ${new URL(scope).pathname}`)
+    await Promise.all(
+      shared.map(({ name, type }, index) => {
+        const info = encodeURIComponent(JSON.stringify({ name, type, at: Date.now() }))
+        const response = new Response(shared[index], { headers: { 'x-stowage-shared': info } })
+        return cache.put(`${scope}shared/${crypto.randomUUID()}`, response)
+      }),
+    )
+    return Response.redirect(`${scope}upload`, 303)
+  } catch {
+    // The browser has no more room.
+    return Response.redirect(`${scope}upload?failed`, 303)
+  }
 }
 
 /** Statuses of proxies in front of a server that does not run. */
