@@ -5,22 +5,15 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoragePath } from '../../auth/path.ts'
-import {
-  type Catalogue,
-  type CatalogueLease,
-  type CatalogueProgress,
-  changeCatalogue,
-} from '../../db/catalogue/catalogues.ts'
+import { type Catalogue, type CatalogueProgress, changeCatalogue } from '../../db/catalogue/catalogues.ts'
 import { addTrees } from '../../db/catalogue/changes.ts'
 import {
   addEntries,
   type CatalogueEntry,
   copyLineOf,
-  deleteBelow,
   deleteEntries,
   findEntries,
   findPopulated,
-  hasBelow,
   type KnownEntry,
   listChildren,
   listFolders,
@@ -30,26 +23,19 @@ import { addOutside } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
-import type { ProviderReader } from '../../storage/provider-reader.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { compareNames } from '../files/list.ts'
 import { CursorCheck } from '../files/tree.ts'
 import { differences, factsOf, fits, isGone, isHidden, isOwnFault, isSame, toEntry } from './entry.ts'
 import { FolderQueue } from './folder-queue.ts'
+import { batchSize, type Removed, removeAll, removeBelow, type WalkContext } from './remove.ts'
 
 /** Pages of one folder in one step. A larger folder takes several steps. */
 const pagesPerStep = 4
-/** Rows that one statement deletes or compares. */
-export const batchSize = 5000
 /** The maximum number of folders in one step, and the number of entries after which a step lists no further folder. */
 const foldersPerStep = 64
 const entriesPerStep = 2000
-
-export interface WalkContext extends CatalogueLease {
-  db: Database
-  reader: ProviderReader
-}
 
 interface Listed {
   folder: StoragePath
@@ -71,9 +57,6 @@ interface Listed {
   isQueued: boolean
 }
 
-/** An entry that no longer exists. */
-type Removed = Pick<KnownEntry, 'path' | 'isFolder'>
-
 const isFolder = (entry: Removed) => entry.isFolder
 
 /** A folder with more entries than one step lists. */
@@ -81,8 +64,8 @@ interface OpenFolder {
   folder: StoragePath
   cursor: string
   cursors: CursorCheck
-  /** Hashes of the paths that were listed, or that a change has added meanwhile. */
-  paths: Set<number>
+  /** Hashes of the paths that were listed, or that a change has added meanwhile. Null if the catalogue had no entries to compare. */
+  paths: Set<number> | null
 }
 
 /** Listings of several folders. */
@@ -148,7 +131,7 @@ export class Walk {
 
   /** Names an entry that a change has added, so that a listing that began before does not remove it. */
   noteAdded(path: StoragePath): void {
-    for (const { paths } of this.#open) paths.add(hashOf(path))
+    for (const { paths } of this.#open) paths?.add(hashOf(path))
   }
 
   /** Forgets listings that are not stored yet. Call it before a change is stored, which they may not show, and at the end. */
@@ -227,9 +210,9 @@ export class Walk {
   async #stepOpen(open: OpenFolder, signal: AbortSignal) {
     const listed = await this.#list(open.folder, open.cursor, open.cursors, signal)
     this.#makeRows(listed)
-    for (const path of listed.entries.keys()) open.paths.add(hashOf(path))
+    for (const path of open.paths ? listed.entries.keys() : []) open.paths?.add(hashOf(path))
     if (listed.cursor === null) {
-      if (!this.#options.isFirst) await this.#removeUnlisted(open)
+      if (open.paths) await this.#removeUnlisted(open.folder, open.paths)
       this.#open.shift()
     } else open.cursor = listed.cursor
     return this.#settle([listed], () => {})
@@ -282,7 +265,8 @@ export class Walk {
       this.#hasGaps ||= listed.hasGaps
       for (const [path, entry] of entries) found.set(path, entry)
       if (cursor !== null && this.#open[0]?.folder !== folder) {
-        this.#open.push({ folder, cursor, cursors, paths: new Set(Array.from(entries.keys(), hashOf)) })
+        const paths = this.#options.isFirst ? null : new Set(Array.from(entries.keys(), hashOf))
+        this.#open.push({ folder, cursor, cursors, paths })
       }
       // A change may have put a file in the place of the folder since the folder was found.
       if (listed.isGone) removed.push(...(await findEntries(db, catalogue, [folder])).filter(isFolder))
@@ -352,12 +336,12 @@ export class Walk {
       return children.filter(({ path }) => !entries.has(path))
     }
     for (const entry of await findEntries(db, catalogue, [...entries.keys()])) known.set(entry.path, entry)
-    if (children) await this.#removeUnlisted({ folder, paths: new Set(Array.from(entries.keys(), hashOf)) })
+    if (children) await this.#removeUnlisted(folder, new Set(Array.from(entries.keys(), hashOf)))
     return []
   }
 
   /** Removes the known entries of a large folder that its listing did not contain. */
-  async #removeUnlisted({ folder, paths }: Pick<OpenFolder, 'folder' | 'paths'>): Promise<void> {
+  async #removeUnlisted(folder: StoragePath, paths: ReadonlySet<number>): Promise<void> {
     const { db, catalogue } = this.#context
     for (let after: string | null = null; ; ) {
       const page: KnownEntry[] = await listChildren(db, catalogue, folder, { after, limit: batchSize })
@@ -377,27 +361,6 @@ export class Walk {
 
 function foldersOf(entries: ReadonlyMap<StoragePath, CheckedEntry>): StoragePath[] {
   return [...entries].flatMap(([path, { kind }]) => (kind === 'directory' ? path : []))
-}
-
-/** Removes entries with everything below them. */
-export async function removeAll(context: Omit<WalkContext, 'reader'>, removed: readonly Removed[]): Promise<void> {
-  if (removed.length === 0) return
-  for (const { path, isFolder } of removed) if (isFolder) await removeBelow(context, path)
-  const paths = removed.map(({ path }) => path)
-  await changeCatalogue(context.db, context, async trx => ({
-    added: -(await deleteEntries(trx, context.catalogue, paths)),
-  }))
-}
-
-/** Removes everything below a folder, in steps. */
-export async function removeBelow({ db, ...lease }: Omit<WalkContext, 'reader'>, path: StoragePath): Promise<void> {
-  if (!(await hasBelow(db, lease.catalogue, path))) return
-  for (let deleted = batchSize; deleted === batchSize; ) {
-    await changeCatalogue(db, lease, async trx => {
-      deleted = await deleteBelow(trx, lease.catalogue, path, batchSize)
-      return { added: -deleted }
-    })
-  }
 }
 
 /** 48 bits: of a million names, two have the same hash with a probability of one in five hundred. Then one may stay too long. */

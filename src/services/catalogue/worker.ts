@@ -29,7 +29,8 @@ import type { Storage } from '../../storage/index.ts'
 import { compareNames } from '../files/list.ts'
 import { followEntries, followMove } from './follow.ts'
 import { Pace, secondsToRetry } from './pace.ts'
-import { batchSize, Walk, type WalkContext } from './walk.ts'
+import { batchSize, type WalkContext } from './remove.ts'
+import { Walk } from './walk.ts'
 
 /** Milliseconds between two searches for work. */
 const pollInterval = 1000
@@ -189,7 +190,7 @@ class CatalogueRun {
       reader: await storage.reader(this.#record),
     }
     try {
-      while (!stop.aborted && (performance.now() < endsAt || this.#isInFolder)) {
+      while (!stop.aborted && this.#isConnected && (performance.now() < endsAt || this.#isInFolder)) {
         if (await this.#follow(context, stop)) continue
         if (!(await this.#walk(context, stop))) return
         await this.#pace.wait(this.#entries, stop)
@@ -197,6 +198,11 @@ class CatalogueRun {
     } finally {
       this.#forgetAhead()
     }
+  }
+
+  /** Each step reads again whether the provider is still connected. */
+  get #isConnected(): boolean {
+    return this.#catalogue.providerId !== null
   }
 
   get #isInFolder(): boolean {
