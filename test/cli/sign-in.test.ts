@@ -9,6 +9,7 @@ import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
 import { atNight } from '../support/extent.ts'
+import { until } from '../support/until.ts'
 import { commandLine } from './command-line.ts'
 
 // Each command is a process of its own.
@@ -79,6 +80,8 @@ t.test('a person signs in with a second factor, and gets a key for the machine',
   await login.hasPrinted('Code of the authenticator app, or a recovery code: ')
   login.process.stdin?.write('000000\r')
   await login.hasPrinted('The code is wrong.')
+  // Between two questions, the terminal shows what is typed.
+  await until(() => login.printed().split('Code of the authenticator app').length === 3)
   login.process.stdin?.write(`${addTotp.recoveryCodes[0]}\r`)
   t.equal(await login.exited, 0, login.printed())
   t.match(login.printed(), 'as ann@example.org')
