@@ -20,7 +20,7 @@ export const activityActions = [
   'COMMENT_CREATE',
 ] as const satisfies readonly AuditAction[]
 
-export interface ActivityPlace {
+export interface ActivityLocation {
   providerId: string
   /** The name of that time; null for a provider that was disconnected before the event was written. */
   providerName: string | null
@@ -41,12 +41,18 @@ export interface Activity {
   /** A visitor did it, with a link that a member has made. */
   isByShareLink: boolean
   /** Null if it is outside of the access of the viewer. */
-  place: ActivityPlace | null
+  location: ActivityLocation | null
   /** The destination. Null for an action that has none, and if it is outside of the access of the viewer. */
-  destination: ActivityPlace | null
+  destination: ActivityLocation | null
 }
 
-/** Lists the changes since a time of which the viewer may read one of the locations, the newest first. */
+/** Milliseconds. A viewer with few base paths in a large workspace may have no recent changes, and then all of them are read. */
+const timeout = 5000
+
+/**
+ * Lists the changes since a time of which the viewer may read one of the locations, the newest first.
+ * @throws an error of PostgreSQL with the code 57014 if it takes too long
+ */
 export async function listActivity(
   db: Database,
   { workspaceId, access, viewer }: SearchGrant,
@@ -66,7 +72,10 @@ export async function listActivity(
     .limit(limit)
   if (!access.all) query = query.where(isReached(access))
   if (before !== null) query = query.where('id', '<', before)
-  const rows = await query.execute()
+  const rows = await db.transaction().execute(async trx => {
+    await sql`select set_config('statement_timeout', ${String(timeout)}, true)`.execute(trx)
+    return (await trx.executeQuery(query)).rows
+  })
   return rows.map(row => {
     const isByShareLink = row.credential_kind === 'SHARE'
     return {
@@ -76,8 +85,8 @@ export async function listActivity(
       userId: isByShareLink ? null : row.user_id,
       userName: isByShareLink ? null : row.user_name,
       isByShareLink,
-      place: placeIn(viewer.access, row.provider_id, row.provider_name, row.path),
-      destination: placeIn(viewer.access, row.to_provider_id, row.to_provider_name, row.to_path),
+      location: locationIn(viewer.access, row.provider_id, row.provider_name, row.path),
+      destination: locationIn(viewer.access, row.to_provider_id, row.to_provider_name, row.to_path),
     }
   })
 }
@@ -95,12 +104,12 @@ function isReached(access: Exclude<ProviderAccess, { all: true }>): EventFilter 
     )
 }
 
-function placeIn(
+function locationIn(
   access: ProviderAccess,
   providerId: string | null,
   providerName: string | null,
   path: string | null,
-): ActivityPlace | null {
+): ActivityLocation | null {
   if (providerId === null || path === null) return null
   const parsed = parsePath(path)
   return includesPath(access, providerId, parsed) ? { providerId, providerName, path: formatPath(parsed) } : null

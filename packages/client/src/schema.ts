@@ -8,13 +8,13 @@ export interface Activity {
   /** The time of the change. */
   at: string
   /** Where a move, a copy or a new name has put it. Null for other actions, and if you cannot access it. */
-  destination: ActivityPlace | null
+  destination: ActivityLocation | null
   /** The ID of the change. IDs sort by time. */
   id: string
   /** Whether a visitor with a share link did it. */
   isByShareLink: boolean
   /** Where it was done; for a move or a copy, the source. Null if you cannot access it. */
-  place: ActivityPlace | null
+  location: ActivityLocation | null
   /** The ID of the member who did it; null for the server and for a visitor with a share link. */
   userId: string | null
   /** The name of that member at that time or, without one, the email address up to its "@". */
@@ -45,8 +45,8 @@ export interface ActivityEdge {
 }
 
 /** Where something changed. */
-export interface ActivityPlace {
-  __typename: 'ActivityPlace'
+export interface ActivityLocation {
+  __typename: 'ActivityLocation'
   /** The absolute path at that time. */
   path: string
   /** The ID of the provider. */

@@ -5,10 +5,12 @@ import type { Viewer } from '../../auth/viewer.ts'
 import { type Activity, listActivity } from '../../db/activity.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
+import { FairQueue } from '../../lib/fair-queue.ts'
+import { throwTooSlow } from '../catalogue/scope.ts'
 import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
 
-export type { Activity, ActivityPlace } from '../../db/activity.ts'
+export type { Activity, ActivityLocation } from '../../db/activity.ts'
 
 export const maxActivityPage = 100
 /** Files and folders of one list. */
@@ -21,16 +23,31 @@ export interface ActivityPage {
   hasNext: boolean
 }
 
+/** One list can occupy a connection to the database for seconds. */
+const bounds = {
+  running: 3,
+  runningOfOwner: 2,
+  slots: 100,
+  slotsOfOwner: 10,
+  refusals: {
+    owner: 'You have too many lists of changes at once',
+    all: 'The server has too many lists of changes at once',
+  },
+}
+
 export function createActivity({ db }: { db: Database }) {
+  const queue = new FairQueue(bounds)
+
   return {
     /**
      * Lists the changes at some files and folders and below them or, without any, everywhere that the viewer may read. The newest come first.
-     * @throws as `authorize`, SESSION_REQUIRED, INVALID_INPUT, INVALID_CURSOR
+     * @throws as `authorize`, SESSION_REQUIRED, INVALID_INPUT, INVALID_CURSOR, RATE_LIMITED, UNAVAILABLE
      */
     async list(
       viewer: Viewer | null,
       input: Asked<typeof needs.search>,
       page: { first: number; after?: string | null | undefined },
+      signal: AbortSignal,
     ): Promise<ActivityPage> {
       const granted = authorizeSearch(viewer, input)
       requireAccount(granted.viewer)
@@ -40,7 +57,11 @@ export function createActivity({ db }: { db: Database }) {
       }
       const before = page.after == null ? null : decodeIdCursor(page.after)
       const since = new Date(Date.now() - activityDays * day)
-      const found = await listActivity(db, granted, { limit: limit + 1, before, since })
+      const found = await queue.run(granted.viewer.member.userId, signal, () =>
+        listActivity(db, granted, { limit: limit + 1, before, since }).catch(error =>
+          throwTooSlow(error, 'name a file or folder in "within"'),
+        ),
+      )
       const items = found.slice(0, limit).map(activity => ({ activity, cursor: encodeIdCursor(activity.id) }))
       return { items, hasNext: found.length > limit }
     },

@@ -2,7 +2,7 @@
 import { needs } from '../../../auth/needs.ts'
 import {
   type Activity,
-  type ActivityPlace,
+  type ActivityLocation,
   activityDays,
   maxActivityPage,
   maxActivityWithin,
@@ -29,7 +29,7 @@ const ActivityActionEnum = builder.enumType('ActivityAction', {
   values: actions,
 })
 
-const ActivityPlaceRef = builder.objectRef<ActivityPlace>('ActivityPlace').implement({
+const ActivityLocationRef = builder.objectRef<ActivityLocation>('ActivityLocation').implement({
   description: 'Where something changed.',
   fields: t => ({
     providerId: t.exposeID('providerId', { description: 'The ID of the provider.' }),
@@ -56,14 +56,14 @@ const ActivityRef = builder.objectRef<Activity>('Activity').implement({
       description: 'The name of that member at that time or, without one, the email address up to its "@".',
     }),
     isByShareLink: t.exposeBoolean('isByShareLink', { description: 'Whether a visitor with a share link did it.' }),
-    place: t.field({
-      type: ActivityPlaceRef,
+    location: t.field({
+      type: ActivityLocationRef,
       nullable: true,
       description: 'Where it was done; for a move or a copy, the source. Null if you cannot access it.',
-      resolve: activity => activity.place,
+      resolve: activity => activity.location,
     }),
     destination: t.field({
-      type: ActivityPlaceRef,
+      type: ActivityLocationRef,
       nullable: true,
       description:
         'Where a move, a copy or a new name has put it. Null for other actions, and if you cannot access it.',
@@ -77,7 +77,7 @@ const ActivityConnection = definePage<Activity>('Activity', ActivityRef, 'change
 builder.queryField('activity', t =>
   t.field({
     type: ActivityConnection,
-    description: `Returns the changes of files and folders that you can access in the last ${activityDays} days, the newest first. What jobs did with each file is not among them.`,
+    description: `Returns the changes of files and folders that you can access in the last ${activityDays} days, the newest first. They do not include what jobs did with each file.`,
     authScopes: at(needs.search),
     args: {
       within: t.arg({
@@ -91,7 +91,12 @@ builder.queryField('activity', t =>
     resolve: async (_root, args, context) => {
       const { first, after } = args
       const asked = authorizedBy(context, args, needs.search)
-      const page = await context.services.activity.list(context.viewer, asked, { first: first ?? 50, after })
+      const page = await context.services.activity.list(
+        context.viewer,
+        asked,
+        { first: first ?? 50, after },
+        context.signal,
+      )
       return toPage(page, after, ({ activity }) => activity)
     },
   }),

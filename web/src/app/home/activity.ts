@@ -9,7 +9,7 @@ const ActivityQuery = graphql(`
     activity(first: $first, after: $after) {
       nodes {
         id at action userId userName isByShareLink
-        place { providerId providerName path }
+        location { providerId providerName path }
         destination { providerId providerName path }
       }
       pageInfo { hasNextPage endCursor }
@@ -30,8 +30,8 @@ export async function listActivity(
 
 /** A change as a sentence names it: at its destination, where the entry is since then. */
 export function toTeamChange(activity: Activity): TeamChange {
-  const { id, at, action, userId, userName, isByShareLink, place, destination } = activity
-  const shown = destination ?? place
+  const { id, at, action, userId, userName, isByShareLink, location, destination } = activity
+  const shown = destination ?? location
   return {
     id,
     at,
