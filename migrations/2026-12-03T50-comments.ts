@@ -32,6 +32,7 @@ export async function up(db: Kysely<never>): Promise<void> {
     );
     create index comment_notices_due on comment_notices (next_attempt_at) where next_attempt_at is not null;
     create index comment_notices_user on comment_notices (user_id);
+    create index comment_notices_waiting on comment_notices (user_id) where next_attempt_at is not null;
     alter table users add column gets_mentions boolean not null default true;
     create trigger users_rights_mentions after update of gets_mentions on users
       for each statement execute function rights_change()

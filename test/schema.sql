@@ -237,6 +237,7 @@ comment_notices: comment_notices_pkey PRIMARY KEY (id)
 comment_notices: comment_notices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 CREATE INDEX comment_notices_due ON public.comment_notices USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
 CREATE INDEX comment_notices_user ON public.comment_notices USING btree (user_id)
+CREATE INDEX comment_notices_waiting ON public.comment_notices USING btree (user_id) WHERE (next_attempt_at IS NOT NULL)
 CREATE UNIQUE INDEX comment_notices_comment_id_user_id_key ON public.comment_notices USING btree (comment_id, user_id)
 CREATE UNIQUE INDEX comment_notices_pkey ON public.comment_notices USING btree (id)
 connections.key_id uuid not null

@@ -166,18 +166,20 @@ export async function updateComment(
   return numUpdatedRows > 0n
 }
 
+/** Returns false if there is none with this id on the entry. */
 export async function deleteComment(
   db: Change,
   { workspaceId, providerId, path }: CommentedAt,
   id: string,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const { numDeletedRows } = await db
     .deleteFrom('entry_comments')
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
     .where('provider_id', '=', providerId)
     .where(isAtAny([storedPath(path)]))
-    .execute()
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 /** Finds the members of a workspace with some ids. */

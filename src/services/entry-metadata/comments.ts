@@ -75,6 +75,10 @@ export function canBeMentioned(member: Member | null, { providerId, path }: { pr
   return includesScope(scope, 'read') && includesPath(access, providerId, path)
 }
 
+function commentGone(): AppError {
+  return new AppError('NOT_FOUND', 'The comment was deleted, or its entry was moved: list the comments again.')
+}
+
 type AskedToComment = Asked<typeof needs.comment>
 
 export function createEntryComments({
@@ -108,14 +112,14 @@ export function createEntryComments({
   async function find(at: CommentedAt, id: string): Promise<StoredComment> {
     const found = isId(id) ? await findComment(db, at, id) : null
     if (found) return found
-    throw new AppError('NOT_FOUND', 'The comment was deleted, or its entry was moved: list the comments again.')
+    throw commentGone()
   }
 
   /** @throws NOT_FOUND */
-  async function show(at: CommentedAt, id: string): Promise<Comment> {
-    const [comment] = await withMentions(at.workspaceId, [await find(at, id)])
+  async function shown(workspaceId: string, stored: StoredComment | null): Promise<Comment> {
+    const [comment] = stored ? await withMentions(workspaceId, [stored]) : []
     if (comment) return comment
-    throw new Error('A comment that was found is missing')
+    throw commentGone()
   }
 
   /**
@@ -194,12 +198,14 @@ export function createEntryComments({
         const recipients = await notified(granted, { text, before: '' }, member)
         const id = nextId(new Date())
         recording.add({ details: { commentId: id } })
-        await recording.commit(async change => {
+        // Afterwards, somebody may move the entry with its comments.
+        const stored = await recording.commit(async change => {
           await requireRoom(change, granted, member.userId)
           await insertComment(change, granted, { id, userId: member.userId, isFolder: kind === 'directory', text })
           await insertMentions(change, id, recipients)
+          return findComment(change, granted, id)
         })
-        return show(granted, id)
+        return shown(granted.workspaceId, stored)
       })
     },
 
@@ -218,11 +224,12 @@ export function createEntryComments({
           throw new AppError('SCOPE_REQUIRED', 'Only the person who wrote a comment edits it.')
         }
         const recipients = await notified(granted, { text, before: before.text }, member)
-        await recording.commit(async change => {
-          if (!(await updateComment(change, granted, { id, userId: member.userId, text }))) await find(granted, id)
+        const stored = await recording.commit(async change => {
+          if (!(await updateComment(change, granted, { id, userId: member.userId, text }))) throw commentGone()
           await insertMentions(change, id, recipients)
+          return findComment(change, granted, id)
         })
-        return show(granted, id)
+        return shown(granted.workspaceId, stored)
       })
     },
 
@@ -239,7 +246,9 @@ export function createEntryComments({
           const message = 'Only the person who wrote a comment deletes it, or an administrator.'
           throw new AppError('SCOPE_REQUIRED', message, { facts: { requiredScope: 'admin' } })
         }
-        await recording.commit(change => deleteComment(change, granted, id))
+        await recording.commit(async change => {
+          if (!(await deleteComment(change, granted, id))) throw commentGone()
+        })
       })
     },
   }

@@ -160,7 +160,7 @@ export async function withTally<T>(run: JobRun, step: (tally: Tally) => Promise<
 }
 
 /**
- * Lets versions, stars and tags follow what a step of a MOVE has moved, also those from while the job was running. Call it before the step
+ * Lets versions, stars, tags and comments follow what a step of a MOVE has moved, also those from while the job was running. Call it before the step
  * is stored. What was created at the earlier paths since the moves keeps its own.
  * @param versionsBefore excludes later versions, which files below a folder have got since they were moved
  */

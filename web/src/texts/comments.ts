@@ -4,7 +4,7 @@ import { catalog } from './catalog.ts'
 export const texts = catalog('comments', {
   comments: 'Comments',
   write: 'Write a comment',
-  help: 'Everybody who may read the item reads its comments. Type @ to mention somebody.',
+  help: 'Everybody who may read the item can read its comments. Type @ to mention somebody.',
   /** The button that adds the comment. */
   add: 'Comment',
   none: 'No comments yet.',

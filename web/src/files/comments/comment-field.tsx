@@ -43,11 +43,13 @@ export function CommentField({
   const [active, setActive] = useState(0)
   const offered = useOffered(typed?.search ?? null)
   const save = useMutation({
-    mutationFn: () => onSave(toStored(text.trim(), people)),
-    onSuccess: () => {
-      if (onCancel) return
-      setText('')
-      setPeople([])
+    mutationFn: async () => {
+      await onSave(toStored(text.trim(), people))
+      return text
+    },
+    onSuccess: sent => {
+      // The person may have typed the next comment meanwhile.
+      if (!onCancel) setText(now => (now === sent ? '' : now))
     },
   })
   const isEmpty = text.trim() === ''
@@ -74,6 +76,8 @@ export function CommentField({
     requestAnimationFrame(() => element.setSelectionRange(before.length, before.length))
   }
   const onKeyDown = (event: KeyboardEvent) => {
+    // An input method has keys of its own.
+    if (event.nativeEvent.isComposing) return
     const { key, ctrlKey, metaKey } = event
     if (key === 'Enter' && (ctrlKey || metaKey)) return submit()
     if (offered.length === 0) return

@@ -39,9 +39,10 @@ export function partsOf(text: string, people: readonly MentionedPerson[]): TextP
   return parts
 }
 
-/** Returns a stored text with the names of those whom it mentions. Others keep their ids. */
+/** Returns a stored text with the names of those whom it mentions. Others keep their ids, and so do people of one name. */
 export function toTyped(text: string, people: readonly MentionedPerson[]): string {
-  return people.reduce((typed, { id, name }) => typed.replaceAll(`@[${id}]`, () => `@${name}`), text)
+  const isOnly = ({ name }: MentionedPerson) => people.filter(person => person.name === name).length === 1
+  return people.filter(isOnly).reduce((typed, { id, name }) => typed.replaceAll(`@[${id}]`, () => `@${name}`), text)
 }
 
 /** Returns the text to store. @param people those whom the person has chosen */
