@@ -1283,7 +1283,7 @@ interface CommentNoticeTable {
   comment_id: string
   user_id: string
   attempts: Generated<number>
-  /** Null once the email was sent or given up. */
+  /** Null once the email was sent or canceled. */
   next_attempt_at: Generated<Date | null>
   claim_id: Generated<string | null>
 }

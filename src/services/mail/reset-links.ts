@@ -33,7 +33,7 @@ export function startResetSender(context: {
     isAnyDue: () => isAnyRequestDue(db),
     claim: () => claimResetRequest(db, randomUUID()),
     async messageOf(request) {
-      // Whoever asked so long ago does not wait any more.
+      // The person has asked again or found another way.
       if (request.createdAt.getTime() + mailedLifetime < Date.now()) return null
       const link = await linkFor(request)
       return link && messageOf(request, link, publicUrl)
@@ -49,7 +49,8 @@ async function messageOf(request: WaitingRequest, link: MailedLink, publicUrl: s
   const { text, time, language } = await mailTexts(link.language)
   const account = { account: oneLine(link.recipient), url: publicUrl, time: time(request.createdAt) }
   return {
-    id: request.id,
+    // Each attempt has another link, so a program must not show only the first one.
+    id: randomUUID(),
     to: link.recipient,
     replyTo: null,
     language,

@@ -31,7 +31,7 @@ import { requirePasswordAllowed } from './password-policy.ts'
 
 /** Milliseconds: a day. */
 const lifetime = 24 * 60 * 60 * 1000
-/** Milliseconds: an hour. A request whose email could not be sent for as long is given up. */
+/** Milliseconds: an hour. A request whose email cannot be sent for as long ends. */
 export const mailedLifetime = 60 * 60 * 1000
 
 /** A link for the email to one member. */
@@ -118,6 +118,8 @@ export function createPasswordResets(options: {
      * could not sign in with a password: without one, deactivated, of the directory, or while only single sign-on is allowed.
      */
     async linkFor({ email, address }: ResetRequest): Promise<MailedLink | null> {
+      // The request may be from before the setting was changed.
+      if (!sendsLinks) return null
       const account = await findPasswordByEmail(db, email)
       const [member] = account ? await findMemberships(db, account.userId) : []
       if (!account?.passwordHash || !member || member.deactivatedAt || member.isService) return null
@@ -165,6 +167,7 @@ export function createPasswordResets(options: {
           if (!reset) throw new AppError('INVALID_RESET')
           const { workspaceId, userId, createdBy } = reset
           const byEmail = createdBy === null
+          if (byEmail && !sendsLinks) throw new AppError('INVALID_RESET')
           const target = byEmail
             ? await findMember(trx, workspaceId, userId)
             : await memberOfLink(trx, { workspaceId, userId, createdBy }, origin)
