@@ -16,6 +16,8 @@ export interface UploadOptions extends Location, SendOptions {
    * In browsers, the back end must permit requests of the page's origin.
    */
   direct?: boolean
+  /** Recognizes a small file that is sent again, by 1 to 255 printable ASCII characters without `"`. Default: a new one for each call. */
+  idempotencyKey?: string
 }
 
 /** Bytes. Up to this size, a file is sent in one request, because a resumable upload needs at least two. */
@@ -38,11 +40,11 @@ export async function upload(transport: Transport, graphql: Graphql, options: Up
 }
 
 async function uploadAtOnce(transport: Transport, options: UploadOptions, body: Blob): Promise<string> {
-  const { providerId, path, conflict, signal } = options
+  const { providerId, path, conflict, signal, idempotencyKey = randomKey() } = options
   const url = transport.urlOf('/api/upload/proxy', { providerId, path, conflict })
   const headers: Record<string, string> = {
     // The server stores the file once, even if a response is lost and the request is repeated.
-    'idempotency-key': `"${randomKey()}"`,
+    'idempotency-key': `"${idempotencyKey}"`,
     'content-type': typeOf(options, body),
   }
   const send = async () => {

@@ -34,6 +34,8 @@ export class Transfer {
   readonly #fingerprint: string
   /** The address of the unfinished upload. */
   #url: string | undefined
+  /** Lets the server recognize a small file that it has stored although the response was lost. */
+  #idempotencyKey = newKey()
   #running: AbortController | null = null
   #unlock: (() => void) | null = null
 
@@ -91,6 +93,7 @@ export class Transfer {
         conflict: conflict.toLowerCase() as Lowercase<Conflict>,
         signal,
         onProgress,
+        idempotencyKey: this.#idempotencyKey,
         shouldRetry(error, failures) {
           const isTemporary = error.retryable && (error.reason === 'NETWORK' || failures < maxFailures)
           if (isTemporary) onRetry(error)
@@ -117,9 +120,14 @@ export class Transfer {
 
   #forget(): void {
     this.#url = undefined
+    this.#idempotencyKey = newKey()
     forgetUnfinished(this.#fingerprint)
     this.release()
   }
+}
+
+function newKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }
 
 /** Milliseconds over which the speed is averaged. */
