@@ -35,7 +35,7 @@ t.test('every REST route is in the document, and every operation has a route', a
   const others =
     /^[A-Z]+ \/(?:graphql|graphiql|mcp|oauth\/(?:authorize|token|register|revoke)|\.well-known\/[a-z-]+(?:\/\*)?|(?:dav|s3)(?:\/\*)?|scim\/v2\/.+)$/
   const console =
-    /^(?:GET|HEAD) \/(?:icon\.svg|assets\/\*|(?:sign-in|register|reset-password|link-account|connect|activity|files|jobs|insight|recent|search|settings|shared-with-me|shares|starred|trash|s)?(?:\/\*)?)$/
+    /^(?:GET|HEAD) \/(?:icon\.svg|icon-[a-z\d]+\.png|apple-touch-icon\.png|manifest\.webmanifest|service-worker\.js|assets\/\*|(?:sign-in|register|reset-password|link-account|connect|activity|files|jobs|insight|offline|recent|search|settings|shared-with-me|shares|starred|trash|upload|s)?(?:\/\*)?)$/
   const live = parseRoutes(app.app.server.printRoutes()).filter(route => !others.test(route) && !console.test(route))
   t.ok(live.length > 15)
   t.same(described.toSorted(), live.toSorted())

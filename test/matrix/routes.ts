@@ -520,8 +520,8 @@ export const routes: Readonly<Record<string, RouteRow>> = {
   'HEAD /icon-maskable.png': head('/icon-maskable.png'),
   'GET /apple-touch-icon.png': page('/apple-touch-icon.png'),
   'HEAD /apple-touch-icon.png': head('/apple-touch-icon.png'),
-  'GET /manifest.webmanifest': page('/manifest.webmanifest'),
-  'HEAD /manifest.webmanifest': head('/manifest.webmanifest'),
+  'GET /manifest.webmanifest': { ...page('/manifest.webmanifest'), needs: { who: 'anyone', ignoresCookie: true } },
+  'HEAD /manifest.webmanifest': { ...head('/manifest.webmanifest'), needs: { who: 'anyone', ignoresCookie: true } },
   'GET /assets/*': { ...page('/assets/none.js'), bounces: true },
   'HEAD /assets/*': { ...head('/assets/none.js'), bounces: true },
   'POST /console/session': {

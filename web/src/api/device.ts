@@ -1,3 +1,4 @@
+import { recall, remember } from '../lib/local-storage.ts'
 import { basePath } from './client.ts'
 
 /** What this browser keeps of an account on the device. Other consoles of the same origin have other paths. */
@@ -23,8 +24,21 @@ export async function keptCaches(): Promise<string[]> {
   return canKeep ? (await caches.keys()).filter(name => name.startsWith(prefix)) : []
 }
 
-/** Deletes the files that the browser keeps for others than `userId`; null for everybody. */
-export async function forgetKept(userId: string | null): Promise<void> {
+/** The browser remembers who was signed in last, because the next person may come after the page was closed. */
+const lastUserKey = `stowage.user ${basePath}/`
+
+/** Deletes what this browser keeps on the device for others than `userId`; null for everybody. */
+export async function forgetOthers(userId: string | null): Promise<void> {
+  const isOther = userId === null || recall(lastUserKey) !== userId
+  try {
+    await Promise.all([forgetKept(userId), isOther && forgetShared()])
+  } catch {
+    // The storage of the browser is damaged or not allowed, which must not keep anybody out.
+  }
+  if (userId !== null) remember(lastUserKey, userId)
+}
+
+async function forgetKept(userId: string | null): Promise<void> {
   const others = (await keptCaches()).filter(name => userId === null || name !== keptCacheOf(userId))
   if (userId === null || others.length > 0) {
     // A download that is not complete yet would come back.

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, use } from 'react'
 import { accountKey, keepLanguage, type Language, workspaceKey } from '../texts/languages.ts'
 import { ask, StowageError, stowage } from './client.ts'
-import { forgetKept, forgetShared } from './device.ts'
+import { forgetOthers } from './device.ts'
 import { graphql, type ResultOf } from './graphql.ts'
 import { askForPasskey } from './passkeys.ts'
 import { queryKeys } from './query-keys.ts'
@@ -224,7 +224,7 @@ export async function signOut(): Promise<IssuerLogout | null> {
   const asked = await ask(IssuerLogoutQuery, {}).catch(() => null)
   await ask(LogoutMutation, {}).catch(() => {})
   keepLanguage(accountKey, null)
-  await Promise.all([forgetKept(null), forgetShared()])
+  await forgetOthers(null)
   await deleteCookie()
   return asked?.issuerLogout ?? null
 }
@@ -249,9 +249,8 @@ export function useSessionQuery() {
       // Data that one person has fetched must not be shown to the next one.
       if (previous && previous.viewer.user.id !== session?.viewer.user.id) {
         client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== queryKeys.session[0] })
-        await forgetShared()
       }
-      await forgetKept(session?.viewer.user.id ?? null)
+      await forgetOthers(session?.viewer.user.id ?? null)
       if (session) {
         keepLanguage(workspaceKey, session.workspace.language)
         if (keepLanguage(accountKey, session.viewer.user.language) && !previous) await reload()

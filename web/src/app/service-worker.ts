@@ -21,7 +21,6 @@ declare const __SHELL__: Shell
 /** An event of a service worker: https://www.w3.org/TR/service-workers/ */
 interface WorkerEvent extends Event {
   readonly request: Request
-  readonly preloadResponse: Promise<Response | undefined>
   waitUntil(work: Promise<unknown>): void
   respondWith(response: Promise<Response>): void
 }
@@ -63,14 +62,15 @@ async function install(): Promise<void> {
   // The page has the same address in each build. Its other files have their content in their names.
   const requests = [new Request(scope, { cache: 'reload' }), ...[...files].map(file => new Request(scope + file))]
   await Promise.all(requests.map(request => cache.add(new Request(request, { credentials: 'omit' }))))
+  // While servers are updated, the page can be that of another build.
+  const page = await (await stored(scope))?.text()
+  if (!shell.files[0] || !page?.includes(shell.files[0])) throw new Error('The page is that of another build.')
   await worker.skipWaiting()
 }
 
 async function activate(): Promise<void> {
   const others = (await caches.keys()).filter(name => name.startsWith(prefix) && name !== cacheName)
   await Promise.all(others.map(name => caches.delete(name)))
-  // The server gets the request while this worker starts.
-  await worker.registration.navigationPreload?.enable()
   await worker.clients.claim()
 }
 
@@ -105,7 +105,7 @@ const isAway = ({ status }: Response) => status >= 502 && status <= 504
 async function openPage(event: WorkerEvent): Promise<Response> {
   let response: Response | null = null
   try {
-    response = (await event.preloadResponse) ?? (await fetch(event.request))
+    response = await fetch(event.request)
     if (response.ok) event.waitUntil(leaveIfUnknown())
     if (!isAway(response)) return response
   } catch {

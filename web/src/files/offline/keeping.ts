@@ -22,7 +22,9 @@ export function useKeeping(): (folder: StorageLocation, entries: readonly Entry[
   }, [cacheName, isKnown])
   return (folder, entries) => {
     if (!canKeep || entries.some(({ __typename }) => __typename === 'Folder')) return null
-    const chosen = entries.map(({ name }) => ({ ...folder, path: childPath(folder.path, name) }))
+    const chosen = entries.flatMap(entry =>
+      entry.__typename === 'File' ? { ...folder, path: childPath(folder.path, entry.name), size: entry.size ?? 0 } : [],
+    )
     const isKept = isKnown && chosen.every(file => kept.urls.has(keptUrl(file)))
     const run = async () => {
       const { keepAll, removeAll } = await loadPart(import('./kept-files.ts'))

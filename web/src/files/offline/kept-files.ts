@@ -39,8 +39,14 @@ export async function readKeptFile(cacheName: string, file: StorageLocation): Pr
 }
 
 /** Keeps files on this device. @throws StowageError, and Error if the bounds of the device are reached */
-export async function keepAll(cacheName: string, files: readonly StorageLocation[]): Promise<void> {
+export async function keepAll(
+  cacheName: string,
+  files: readonly (StorageLocation & { size: number })[],
+): Promise<void> {
   const signal = accountSignal()
+  const chosen = new Set(files.map(keptUrl))
+  const others = (await listKept(cacheName)).filter(file => !chosen.has(keptUrl(file)))
+  requireRoom([...others, ...files])
   const { done, failures } = await workConcurrently(files, atOnce, file => keep(cacheName, file, signal), signal)
   await readKept(cacheName)
   const [failure] = failures
@@ -72,8 +78,7 @@ async function keep(cacheName: string, file: StorageLocation, signal: AbortSigna
   }
   await alone(async () => {
     const others = (await listKept(cacheName)).filter(each => keptUrl(each) !== keptUrl(file))
-    if (others.length >= maxFiles) throw new Error(texts.tooMany(maxFiles))
-    if (others.reduce((sum, { size }) => sum + size, content.size) > maxBytes) throw tooLarge()
+    requireRoom([...others, content])
     // The person may have signed out meanwhile.
     signal.throwIfAborted()
     const response = new Response(content, { headers: { [header]: encodeURIComponent(JSON.stringify(info)) } })
@@ -82,6 +87,12 @@ async function keep(cacheName: string, file: StorageLocation, signal: AbortSigna
     })
     if (signal.aborted) await caches.delete(cacheName)
   })
+}
+
+/** @throws Error if a device does not keep as many files, or as large ones */
+function requireRoom(files: readonly { size: number }[]): void {
+  if (files.length > maxFiles) throw new Error(texts.tooMany(maxFiles))
+  if (files.reduce((sum, { size }) => sum + size, 0) > maxBytes) throw tooLarge()
 }
 
 const tooLarge = () => new Error(texts.tooLarge(maxBytes))
@@ -115,12 +126,13 @@ export async function compareKept(cacheName: string): Promise<void> {
 }
 
 async function compare(cacheName: string, file: KeptFile, signal: AbortSignal): Promise<void> {
-  const { providerId, path, version } = file
+  const { providerId, path, version, size } = file
   const query = new URLSearchParams({ providerId, path })
   try {
     const { headers } = await stowage.request(`/api/download/proxy?${query}`, { method: 'HEAD', signal })
     const current = headers.get('etag') ?? headers.get('last-modified')
-    if (current === null || current !== version) await keep(cacheName, { providerId, path }, signal)
+    const isSame = current === null ? Number(headers.get('content-length')) === size : current === version
+    if (!isSame) await keep(cacheName, { providerId, path }, signal)
   } catch (error) {
     const isGone = error instanceof StowageError && [401, 403, 404].includes(error.status)
     if (isGone) await (await caches.open(cacheName)).delete(keptUrl(file))

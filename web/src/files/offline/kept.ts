@@ -1,5 +1,6 @@
 /** Which files are kept, for menus. `kept-files.ts` stores them and loads on first use. */
 import { urlOf } from '../../api/client.ts'
+import { accountSignal } from '../../api/device.ts'
 import type { StorageLocation } from '../../api/locations.ts'
 import { Notifier, useNotified } from '../../lib/notifier.ts'
 
@@ -22,6 +23,15 @@ export async function readKept(cacheName: string): Promise<void> {
   // Opening a cache would create it.
   const requests = (await caches.has(cacheName)) ? await (await caches.open(cacheName)).keys() : []
   kept = { cacheName, urls: new Set(requests.map(({ url }) => url)) }
+  // The files leave with the account.
+  accountSignal().addEventListener(
+    'abort',
+    () => {
+      kept = null
+      changes.notify()
+    },
+    { once: true },
+  )
   changes.notify()
 }
 

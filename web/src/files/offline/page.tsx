@@ -12,6 +12,7 @@ import { formatBytes } from '../../texts/format.ts'
 import { texts } from '../../texts/offline.ts'
 import { Logo } from '../../ui/brand.tsx'
 import { Button } from '../../ui/button.tsx'
+import { ErrorBox } from '../../ui/error-box.tsx'
 import { Loading } from '../../ui/loading.tsx'
 import { PageHead, PageTitle } from '../../ui/page.tsx'
 import { RowTable } from '../../ui/row-table.tsx'
@@ -54,19 +55,18 @@ interface ShownFile extends KeptFile {
 function KeptFiles() {
   const kept = useKept()
   const [files, setFiles] = useState<readonly ShownFile[] | null>(null)
+  const [error, setError] = useState<unknown>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list is read again after each change of what is kept
   useEffect(() => {
     let isCurrent = true
-    listAll().then(
-      found => {
-        if (isCurrent) setFiles(found)
-      },
-      error => notifyError(error),
-    )
+    listAll().then(found => {
+      if (isCurrent) setFiles(found)
+    }, setError)
     return () => {
       isCurrent = false
     }
   }, [kept])
+  if (error !== null) return <ErrorBox error={error} />
   if (!files) return <Loading label={common.loading} />
   if (files.length === 0) return <p className="aside-text">{texts.nothing}</p>
   const bytes = files.reduce((sum, { size }) => sum + size, 0)

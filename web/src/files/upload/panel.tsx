@@ -64,8 +64,8 @@ function OpenPanel({ queue }: { queue: UploadQueue }) {
     [queue],
   )
   useWaitingUploads(take)
-  const { uploading, waiting, retrying } = totals.states
-  useScreenLock(uploading + waiting + retrying > 0)
+  // An upload that waits for the network may wait for hours.
+  useScreenLock(totals.states.uploading > 0)
   return (
     <DockPanel
       label={texts.uploads}

@@ -27,15 +27,18 @@ export function ReceivePage() {
   const navigate = useNavigate()
   const [search] = useSearchParams()
   const [selection, setSelection] = useState<FileSelection>({ files: [], emptyFolders: [] })
+  const [isShared, setShared] = useState(false)
   const [chosen, setFolder] = useState<StorageLocation | null>(null)
   useEffect(() => {
     readShared().then(files => {
       if (files.length === 0) return
       setSelection({ files: files.map(file => ({ file, relativePath: file.name })), emptyFolders: [] })
+      setShared(true)
     }, notifyError)
   }, [])
   const { data = [] } = providers
-  const [only] = data.length === 1 ? data : []
+  // Another page can send files here, too, so nothing is chosen for them.
+  const [only] = data.length === 1 && !isShared ? data : []
   const folder = chosen ?? (only ? { providerId: only.id, path: only.root.path } : null)
   const upload = () => {
     if (!folder) return

@@ -6,11 +6,14 @@ export function useScreenLock(isNeeded: boolean): void {
     // Browsers offer it only over HTTPS, or on the same computer.
     if (!isNeeded || !('wakeLock' in navigator)) return
     let isOver = false
+    let isAsking = false
     let lock: WakeLockSentinel | null = null
     const request = async () => {
-      if (document.visibilityState !== 'visible' || (lock && !lock.released)) return
+      if (document.visibilityState !== 'visible' || isAsking || (lock && !lock.released)) return
+      isAsking = true
       // A device that saves energy refuses it.
       const next = await navigator.wakeLock.request('screen').catch(() => null)
+      isAsking = false
       if (isOver) await next?.release()
       else lock = next
     }
