@@ -20,7 +20,8 @@ const documents: Record<string, string> = {
 
 t.test('the number of database queries does not depend on the length of a list', async t => {
   let queries = 0
-  const app = await startApp(t, { onQuery: () => queries++ })
+  // Without workers, the server itself asks for hardly anything.
+  const app = await startApp(t, { onQuery: () => queries++, settings: { workers: 0 } })
   const { token } = await app.register('owner@example.org')
   const provider = await app.connectProvider(token, 'memory', {})
   const openInvite = async (index: number): Promise<string> => {
@@ -55,7 +56,7 @@ t.test('the number of database queries does not depend on the length of a list',
     // The first request causes one-off queries, such as those that open a provider.
     await app.ask(document, { user: other.id, provider }, token)
     const counts: number[] = []
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 5; round++) {
       queries = 0
       await app.ask(document, { user: other.id, provider }, token)
       counts.push(queries)
