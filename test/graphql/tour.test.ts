@@ -524,7 +524,7 @@ t.test('every field of the schema works in typical use', async t => {
     deleteComment: true,
   })
   const place = '{ providerId providerName path }'
-  const activityFields = `id at action userId userName isByShareLink place ${place} destination ${place}`
+  const activityFields = `id at action userId userName isByShareLink location ${place} destination ${place}`
   await app.app.services.audit.flush()
   const { activity } = await ask(
     `query ($within: [LocationInput!]) {
@@ -534,7 +534,7 @@ t.test('every field of the schema works in typical use', async t => {
     }`,
     { within: [discussedAt] },
   )
-  t.match(activity.nodes[0], { action: 'COMMENT_CREATE', place: { path: '/team/a.txt' }, destination: null })
+  t.match(activity.nodes[0], { action: 'COMMENT_CREATE', location: { path: '/team/a.txt' }, destination: null })
   isTime(activity.nodes[0].at, 'at')
   const { removeStar } = await ask('mutation ($at: LocationInput!) { removeStar(input: $at) }', {
     at: { providerId, path: '/team/a.txt' },

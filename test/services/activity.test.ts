@@ -21,7 +21,7 @@ interface Listed {
   action: string
   userName: string | null
   isByShareLink: boolean
-  place: { providerName: string; path: string } | null
+  location: { providerName: string; path: string } | null
   destination: { path: string } | null
 }
 
@@ -37,16 +37,16 @@ const change = (name: string, type: string, input: Input, as = owner.token) =>
 const at = (path: string, providerId = disk) => ({ providerId, path })
 const query = `query ($within: [LocationInput!], $first: Int, $after: String) {
   activity(within: $within, first: $first, after: $after) {
-    nodes { action userId userName isByShareLink place { providerName path } destination { path } }
+    nodes { action userId userName isByShareLink location { providerName path } destination { path } }
     pageInfo { hasNextPage endCursor } } }`
 
 async function listed(as: string, variables: Input = {}): Promise<string[]> {
   await app.app.services.audit.flush()
   const { activity } = await app.ask(query, { first: 100, ...variables }, as)
-  const pathOf = (place: { path: string } | null) => place?.path ?? '-'
+  const pathOf = (location: { path: string } | null) => location?.path ?? '-'
   return activity.nodes.map((each: Listed) => {
     const who = each.isByShareLink ? 'a visitor' : each.userName
-    return `${who} ${each.action} ${pathOf(each.place)}${each.destination ? ` ${each.destination.path}` : ''}`
+    return `${who} ${each.action} ${pathOf(each.location)}${each.destination ? ` ${each.destination.path}` : ''}`
   })
 }
 

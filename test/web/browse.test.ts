@@ -259,6 +259,7 @@ if (files) {
       'Preview',
       'Download',
       'Share…',
+      'Keep offline',
       'Add star',
       'Versions',
       'Details',

@@ -1,4 +1,3 @@
-import { recall, remember } from '../lib/local-storage.ts'
 import { basePath } from './client.ts'
 
 /** What this browser keeps of an account on the device. Other consoles of the same origin have other paths. */
@@ -24,18 +23,17 @@ export async function keptCaches(): Promise<string[]> {
   return canKeep ? (await caches.keys()).filter(name => name.startsWith(prefix)) : []
 }
 
-/** The browser remembers who was signed in last, because the next person may come after the page was closed. */
-const lastUserKey = `stowage.user ${basePath}/`
-
-/** Deletes what this browser keeps on the device for others than `userId`; null for everybody. */
-export async function forgetOthers(userId: string | null): Promise<void> {
-  const isOther = userId === null || recall(lastUserKey) !== userId
+/**
+ * Deletes what this browser keeps on the device for others than `userId`; null for everybody.
+ * @param previousId who was signed in on this page before
+ */
+export async function forgetOthers(userId: string | null, previousId?: string): Promise<void> {
+  const isOther = userId === null || (previousId !== undefined && previousId !== userId)
   try {
     await Promise.all([forgetKept(userId), isOther && forgetShared()])
   } catch {
     // The storage of the browser is damaged or not allowed, which must not keep anybody out.
   }
-  if (userId !== null) remember(lastUserKey, userId)
 }
 
 async function forgetKept(userId: string | null): Promise<void> {

@@ -250,7 +250,7 @@ export function useSessionQuery() {
       if (previous && previous.viewer.user.id !== session?.viewer.user.id) {
         client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== queryKeys.session[0] })
       }
-      await forgetOthers(session?.viewer.user.id ?? null)
+      await forgetOthers(session?.viewer.user.id ?? null, previous?.viewer.user.id)
       if (session) {
         keepLanguage(workspaceKey, session.workspace.language)
         if (keepLanguage(accountKey, session.viewer.user.language) && !previous) await reload()

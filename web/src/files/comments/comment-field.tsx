@@ -41,7 +41,9 @@ export function CommentField({
   const [people, setPeople] = useState(mentioned)
   const [typed, setTyped] = useState<ReturnType<typeof mentionBefore>>(null)
   const [active, setActive] = useState(0)
-  const offered = useOffered(typed?.search ?? null)
+  // A name that is complete needs no list, which would cover the buttons.
+  const isComplete = typed !== null && people.some(({ name }) => name === typed.search.trim())
+  const offered = useOffered(isComplete ? null : (typed?.search ?? null))
   const save = useMutation({
     mutationFn: async () => {
       await onSave(toStored(text.trim(), people))

@@ -16,7 +16,7 @@ import { type View, viewTitles } from '../view.ts'
 const onlyInMenu: ReadonlySet<EntryAction['id']> = new Set(['open', 'preview', 'versions', 'restore', 'details'])
 
 /** Actions whose icons have no text beside them, because the bar has little room. Phones have them in the menus of rows. */
-const onlyIcons: ReadonlySet<EntryAction['id']> = new Set(['star', 'tags'])
+const onlyIcons: ReadonlySet<EntryAction['id']> = new Set(['keep', 'star', 'tags'])
 
 const viewIcons: Readonly<Record<View, IconName>> = { list: 'rows', compact: 'lines', tiles: 'grid', gallery: 'photos' }
 const views = (Object.keys(viewIcons) as View[]).map(value => ({
