@@ -1,7 +1,7 @@
 /** The outbox of emails to people about changes of the ways to sign in to their account. */
-import { type SqlBool, sql } from 'kysely'
-import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
+import { sql } from 'kysely'
 import type { Change, Database } from './client.ts'
+import { claimMessage } from './outbox.ts'
 import type { NoticeKind } from './schema.ts'
 import { languageOfWorkspace } from './workspaces.ts'
 
@@ -25,8 +25,6 @@ export interface WaitingNotice extends AccountNotice {
   attempts: number
 }
 
-/** Seconds after which another server sends the message. Longer than all timeouts of an attempt. */
-const claimSeconds = 180
 /** Messages to one person that wait, such as while the mail server does not respond. More are left out. */
 const maxWaiting = 100
 
@@ -37,17 +35,9 @@ export async function insertNotice(db: Change, { userId, kind, name, address }: 
     where (select count(*) from account_notices where user_id = ${userId}::uuid) < ${maxWaiting}`.execute(db)
 }
 
-const isDue = sql<SqlBool>`waiting.next_attempt_at <= now()`
-
-export function isAnyNoticeDue(db: Database): Promise<boolean> {
-  return isAnyDue(db, 'account_notices', isDue)
-}
-
 /** Claims the message that has been due for the longest time. */
 export async function claimNotice(db: Database, claimId: string): Promise<WaitingNotice | null> {
-  const dueKeys = dueRows('account_notices', { isDue, orderBy: sql`waiting.next_attempt_at` })
-  const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
-  const [claimed] = await claimRows(db, 'account_notices', { dueKeys, set })
+  const claimed = await claimMessage(db, 'account_notices', claimId)
   if (!claimed) return null
   const user = await db
     .selectFrom('users')
@@ -68,22 +58,4 @@ export async function claimNotice(db: Database, claimId: string): Promise<Waitin
     createdAt: claimed.created_at,
     attempts: claimed.attempts,
   }
-}
-
-/** Ends a claim: the message is attempted again after a time or, for null, removed. */
-export async function settleNotice(
-  db: Database,
-  { id, claimId }: Pick<WaitingNotice, 'id' | 'claimId'>,
-  retrySeconds: number | null,
-): Promise<void> {
-  if (retrySeconds === null) {
-    await db.deleteFrom('account_notices').where('id', '=', id).where('claim_id', '=', claimId).execute()
-    return
-  }
-  await db
-    .updateTable('account_notices')
-    .set(eb => ({ attempts: eb('attempts', '+', 1), next_attempt_at: secondsFromNow(retrySeconds), claim_id: null }))
-    .where('id', '=', id)
-    .where('claim_id', '=', claimId)
-    .execute()
 }

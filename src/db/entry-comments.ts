@@ -1,4 +1,4 @@
-/** The comments on entries. Everybody who may read an entry reads them. */
+/** The comments on entries. Everybody who may read an entry can read them. */
 import { sql } from 'kysely'
 import type { StoragePath } from '../auth/path.ts'
 import type { Change, Database } from './client.ts'
@@ -22,7 +22,7 @@ export interface CommentPerson {
 export interface StoredComment {
   /** A UUID of version 7: ids are in order of time. */
   id: string
-  /** Null if the author is no member any more. */
+  /** Null if the author is no longer a member. */
   author: CommentPerson | null
   /** Mentions are `@[<user id>]`. */
   text: string
@@ -31,7 +31,8 @@ export interface StoredComment {
   editedAt: Date | null
 }
 
-function selectComments(db: Database, { workspaceId, providerId, path }: CommentedAt) {
+/** Selects comments. Their author is null for somebody who is no longer a member. */
+function commentsWithAuthors(db: Database) {
   return db
     .selectFrom('entry_comments')
     .leftJoin('members', join =>
@@ -40,14 +41,12 @@ function selectComments(db: Database, { workspaceId, providerId, path }: Comment
         .onRef('members.user_id', '=', 'entry_comments.user_id'),
     )
     .leftJoin('users', 'users.id', 'members.user_id')
-    .select([
-      'entry_comments.id',
-      'entry_comments.text',
-      'entry_comments.created_at',
-      'entry_comments.edited_at',
-      'users.id as author_id',
-      sql<string>`coalesce(users.name, users.email)`.as('author_name'),
-    ])
+    .select(['entry_comments.id', 'entry_comments.text', 'entry_comments.created_at', 'entry_comments.edited_at'])
+    .select(['users.id as author_id', sql<string | null>`coalesce(users.name, users.email)`.as('author_name')])
+}
+
+function selectComments(db: Database, { workspaceId, providerId, path }: CommentedAt) {
+  return commentsWithAuthors(db)
     .where('entry_comments.workspace_id', '=', workspaceId)
     .where('provider_id', '=', providerId)
     .where(isAtAny([storedPath(path)]))
@@ -59,11 +58,12 @@ function toComment(row: {
   created_at: Date
   edited_at: Date | null
   author_id: string | null
-  author_name: string
+  author_name: string | null
 }): StoredComment {
+  const { author_id: id, author_name: name } = row
   return {
     id: row.id,
-    author: row.author_id === null ? null : { id: row.author_id, name: row.author_name },
+    author: id === null || name === null ? null : { id, name },
     text: row.text,
     createdAt: row.created_at,
     editedAt: row.edited_at,
@@ -88,6 +88,42 @@ export async function listComments(
 export async function findComment(db: Database, at: CommentedAt, id: string): Promise<StoredComment | null> {
   const row = await selectComments(db, at).where('entry_comments.id', '=', id).executeTakeFirst()
   return row ? toComment(row) : null
+}
+
+/** A comment with everything that an email about it shows. */
+export interface MailedComment {
+  workspaceId: string
+  providerId: string
+  path: StoragePath
+  isFolder: boolean
+  providerName: string
+  /** The name of the author; null for somebody who is no longer a member. */
+  author: string | null
+  text: string
+  /** The tag of the language of the workspace. */
+  workspaceLanguage: string | null
+}
+
+/** Finds a comment wherever its entry is. Returns null if it was deleted. */
+export async function findMailedComment(db: Database, id: string): Promise<MailedComment | null> {
+  const row = await commentsWithAuthors(db)
+    .innerJoin('providers', 'providers.id', 'entry_comments.provider_id')
+    .innerJoin('workspaces', 'workspaces.id', 'entry_comments.workspace_id')
+    .select(['entry_comments.workspace_id', 'entry_comments.provider_id', 'path', 'is_folder'])
+    .select(['providers.name as provider_name', 'workspaces.language'])
+    .where('entry_comments.id', '=', id)
+    .executeTakeFirst()
+  if (!row) return null
+  return {
+    workspaceId: row.workspace_id,
+    providerId: row.provider_id,
+    path: restoredPath(row.path),
+    isFolder: row.is_folder,
+    providerName: row.provider_name,
+    author: row.author_name,
+    text: row.text,
+    workspaceLanguage: row.language,
+  }
 }
 
 /** Returns a function that counts the comments on an entry. Lookups of one turn of the event loop share a query. */

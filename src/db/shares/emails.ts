@@ -1,13 +1,10 @@
-/** The outbox of emails about shares. A claim lets one server at a time send a message, and ends by itself if that server fails. */
-import { type SqlBool, sql } from 'kysely'
-import { claimRows, dueRows, isAnyDue, secondsFromNow } from '../claims.ts'
+/** The outbox of emails about shares. A message that was attempted collects no more files. */
+import { sql } from 'kysely'
 import type { Change, Database } from '../client.ts'
+import { claimMessage } from '../outbox.ts'
 import { emailKey } from '../users.ts'
 import { languageOfWorkspace } from '../workspaces.ts'
 import { type ShareRecord, shareColumns, toShare } from './shares.ts'
-
-/** Seconds after which another server sends the message. Longer than all timeouts of an attempt. */
-const claimSeconds = 180
 
 export interface ShareEmail {
   id: string
@@ -35,17 +32,9 @@ export async function insertInvitations(
   await db.insertInto('share_emails').values(rows).execute()
 }
 
-const isDue = sql<SqlBool>`waiting.next_attempt_at <= now()`
-
-export function isAnyEmailDue(db: Database): Promise<boolean> {
-  return isAnyDue(db, 'share_emails', isDue)
-}
-
 /** Claims the message that has been due for the longest time. */
 export async function claimEmail(db: Database, claimId: string): Promise<ShareEmail | null> {
-  const dueKeys = dueRows('share_emails', { isDue, orderBy: sql`waiting.next_attempt_at` })
-  const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
-  const [claimed] = await claimRows(db, 'share_emails', { dueKeys, set })
+  const claimed = await claimMessage(db, 'share_emails', claimId)
   if (!claimed) return null
   // A link can go to somebody without an account.
   const recipientKey = claimed.recipient === null ? null : emailKey(claimed.recipient)
@@ -79,26 +68,4 @@ export async function claimEmail(db: Database, claimId: string): Promise<ShareEm
     providerName: row.provider_name,
     language: row.language,
   }
-}
-
-/** Ends a claim: the message is attempted again after a time or, for null, removed. */
-export async function settleEmail(
-  db: Database,
-  { id, claimId }: Pick<ShareEmail, 'id' | 'claimId'>,
-  retrySeconds: number | null,
-): Promise<void> {
-  if (retrySeconds === null) {
-    await db.deleteFrom('share_emails').where('id', '=', id).where('claim_id', '=', claimId).execute()
-    return
-  }
-  // The claim stays, because a message that was attempted collects no more files.
-  await db
-    .updateTable('share_emails')
-    .set(eb => ({
-      attempts: eb('attempts', '+', 1),
-      next_attempt_at: secondsFromNow(retrySeconds),
-    }))
-    .where('id', '=', id)
-    .where('claim_id', '=', claimId)
-    .execute()
 }

@@ -5,20 +5,14 @@
 import { randomUUID } from 'node:crypto'
 import { formatPath, nameOf, root } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
-import type { Database } from '../../db/client.ts'
-import { claimEmail, isAnyEmailDue, type ShareEmail, settleEmail } from '../../db/shares/emails.ts'
-import { type OutboxFailure, startOutbox } from './outbox.ts'
+import { isAnyMessageDue, settleMessage } from '../../db/outbox.ts'
+import { claimEmail, type ShareEmail } from '../../db/shares/emails.ts'
+import { type OutboxContext, type OutboxFailure, startOutbox } from './outbox.ts'
 import { body, oneLine, quoted } from './text.ts'
 import { type MailTexts, mailTexts } from './texts.ts'
-import type { SendMail } from './transport.ts'
 
-interface MailSenderContext {
-  db: Database
+interface MailSenderContext extends Omit<OutboxContext, 'onFailure'> {
   secrets: Secrets
-  send: SendMail
-  /** Without a trailing `/`. */
-  publicUrl: string
-  onError: (error: unknown) => void
   onMailFailure: (failure: MailFailure) => void
 }
 
@@ -31,7 +25,7 @@ export interface MailFailure extends OutboxFailure {
 export function startMailSender(context: MailSenderContext): () => Promise<void> {
   const { db, send, onError, onMailFailure } = context
   return startOutbox<ShareEmail>({
-    isAnyDue: () => isAnyEmailDue(db),
+    isAnyDue: () => isAnyMessageDue(db, 'share_emails'),
     claim: () => claimEmail(db, randomUUID()),
     async messageOf(email) {
       const texts = await mailTexts(email.language)
@@ -39,7 +33,7 @@ export function startMailSender(context: MailSenderContext): () => Promise<void>
       const to = email.recipient ?? email.creator.email
       return message && { id: email.id, to, language: texts.language, ...message }
     },
-    settle: (email, retrySeconds) => settleEmail(db, email, retrySeconds),
+    settle: (email, retrySeconds) => settleMessage(db, 'share_emails', email, retrySeconds),
     send,
     onError,
     onFailure: (email, failure) => onMailFailure({ shareId: email.share.id, ...failure }),

@@ -2,28 +2,22 @@
 import { randomUUID } from 'node:crypto'
 import { formatPath, isWithin, nameOf, parentOf, root, trashFolder } from '../../auth/path.ts'
 import type { Database } from '../../db/client.ts'
-import { claimMention, isAnyMentionDue, settleMention, type WaitingMention } from '../../db/comment-notices.ts'
+import { claimMention, settleMention, type WaitingMention } from '../../db/comment-notices.ts'
 import { findPeople } from '../../db/entry-comments.ts'
 import { findMember } from '../../db/members.ts'
+import { isAnyMessageDue } from '../../db/outbox.ts'
 import { canBeMentioned } from '../entry-metadata/comments.ts'
 import { mentionsIn, withNames } from '../entry-metadata/mentions.ts'
-import { type OutboxFailure, startOutbox } from './outbox.ts'
+import { type OutboxContext, startOutbox } from './outbox.ts'
 import { body, oneLine, quoted } from './text.ts'
 import { mailTexts } from './texts.ts'
-import type { OutgoingMail, SendMail } from './transport.ts'
+import type { OutgoingMail } from './transport.ts'
 
 /** Returns a function that ends the search for messages. */
-export function startMentionSender(context: {
-  db: Database
-  send: SendMail
-  /** Without a trailing `/`. */
-  publicUrl: string
-  onError: (error: unknown) => void
-  onFailure: (failure: OutboxFailure) => void
-}): () => Promise<void> {
+export function startMentionSender(context: OutboxContext): () => Promise<void> {
   const { db, send, publicUrl, onError, onFailure } = context
   return startOutbox<WaitingMention>({
-    isAnyDue: () => isAnyMentionDue(db),
+    isAnyDue: () => isAnyMessageDue(db, 'comment_notices'),
     claim: () => claimMention(db, randomUUID()),
     messageOf: mention => messageOf(db, mention, publicUrl),
     settle: (mention, retrySeconds) => settleMention(db, mention, retrySeconds),
@@ -33,7 +27,7 @@ export function startMentionSender(context: {
   })
 }
 
-/** Returns null for somebody who should not get the message any more, and for a comment that was edited or whose entry was deleted. */
+/** Returns null for somebody who should no longer get the message, and for a comment that was edited or whose entry was deleted. */
 async function messageOf(db: Database, mention: WaitingMention, publicUrl: string): Promise<OutgoingMail | null> {
   const { id, userId, workspaceId, path, providerName, author, text: comment } = mention
   const mentioned = mentionsIn(comment)

@@ -1,19 +1,13 @@
 /** Tells people by email that the ways to sign in to their account have changed, so that they notice when it was somebody else. */
 import { randomUUID } from 'node:crypto'
-import {
-  claimNotice,
-  insertNotice,
-  isAnyNoticeDue,
-  settleNotice,
-  type WaitingNotice,
-} from '../../db/account-notices.ts'
-import type { Change, Database } from '../../db/client.ts'
+import { claimNotice, insertNotice, type WaitingNotice } from '../../db/account-notices.ts'
+import type { Change } from '../../db/client.ts'
+import { isAnyMessageDue, settleMessage } from '../../db/outbox.ts'
 import type { NoticeKind } from '../../db/schema.ts'
 import { maxAddress } from '../audit/event.ts'
-import { type OutboxFailure, startOutbox } from './outbox.ts'
+import { type OutboxContext, startOutbox } from './outbox.ts'
 import { body, oneLine } from './text.ts'
 import { mailTexts } from './texts.ts'
-import type { SendMail } from './transport.ts'
 
 /** Adds a message to a change of an account. */
 export type Notify = (
@@ -29,17 +23,10 @@ export function createNotify(sendsEmail: boolean): Notify {
 }
 
 /** Returns a function that ends the search for messages. */
-export function startNoticeSender(context: {
-  db: Database
-  send: SendMail
-  /** Without a trailing `/`. */
-  publicUrl: string
-  onError: (error: unknown) => void
-  onFailure: (failure: OutboxFailure) => void
-}): () => Promise<void> {
+export function startNoticeSender(context: OutboxContext): () => Promise<void> {
   const { db, send, publicUrl, onError, onFailure } = context
   return startOutbox<WaitingNotice>({
-    isAnyDue: () => isAnyNoticeDue(db),
+    isAnyDue: () => isAnyMessageDue(db, 'account_notices'),
     claim: () => claimNotice(db, randomUUID()),
     messageOf: async notice => ({
       id: notice.id,
@@ -47,7 +34,7 @@ export function startNoticeSender(context: {
       replyTo: null,
       ...(await messageOf(notice, publicUrl)),
     }),
-    settle: (notice, retrySeconds) => settleNotice(db, notice, retrySeconds),
+    settle: (notice, retrySeconds) => settleMessage(db, 'account_notices', notice, retrySeconds),
     send,
     onError,
     onFailure: (_notice, failure) => onFailure(failure),

@@ -1,4 +1,5 @@
 /** Sends the messages of a table that are due: each is attempted by one of the servers at a time. */
+import type { Database } from '../../db/client.ts'
 import { startClaiming } from '../../lib/polling.ts'
 import { deliverySchedule, retryDelay } from '../../lib/retry.ts'
 import { faultOf, type MailFault, type OutgoingMail, type SendMail } from './transport.ts'
@@ -14,6 +15,16 @@ export interface OutboxFailure extends Omit<MailFault, 'isRefused'> {
   attempts: number
   /** Null after the last attempt. */
   retrySeconds: number | null
+}
+
+/** Everything that the senders of all messages need. */
+export interface OutboxContext {
+  db: Database
+  send: SendMail
+  /** Without a trailing `/`. */
+  publicUrl: string
+  onError: (error: unknown) => void
+  onFailure: (failure: OutboxFailure) => void
 }
 
 interface Outbox<Waiting> {

@@ -3,34 +3,28 @@
  * new one, because the database has no token in the clear.
  */
 import { randomUUID } from 'node:crypto'
-import type { Database } from '../../db/client.ts'
-import {
-  claimResetRequest,
-  isAnyRequestDue,
-  type ResetRequest,
-  settleResetRequest,
-  type WaitingRequest,
-} from '../../db/reset-requests.ts'
+import { isAnyMessageDue, settleMessage } from '../../db/outbox.ts'
+import { claimResetRequest, type ResetRequest, type WaitingRequest } from '../../db/reset-requests.ts'
 import { type MailedLink, mailedLifetime } from '../people/password-resets.ts'
-import { type OutboxFailure, startOutbox } from './outbox.ts'
+import { type OutboxContext, startOutbox } from './outbox.ts'
 import { body, oneLine } from './text.ts'
 import { mailTexts } from './texts.ts'
-import type { OutgoingMail, SendMail } from './transport.ts'
+import type { OutgoingMail } from './transport.ts'
 
 /** Returns a function that ends the search for requests. */
-export function startResetSender(context: {
-  db: Database
-  send: SendMail
-  /** Without a trailing `/`. */
-  publicUrl: string
+export function startResetSender({
+  db,
+  send,
+  publicUrl,
+  linkFor,
+  onError,
+  onFailure,
+}: OutboxContext & {
   /** Returns null for a request that gets no email. */
   linkFor: (request: ResetRequest) => Promise<MailedLink | null>
-  onError: (error: unknown) => void
-  onFailure: (failure: OutboxFailure) => void
 }): () => Promise<void> {
-  const { db, send, publicUrl, linkFor, onError, onFailure } = context
   return startOutbox<WaitingRequest>({
-    isAnyDue: () => isAnyRequestDue(db),
+    isAnyDue: () => isAnyMessageDue(db, 'reset_requests'),
     claim: () => claimResetRequest(db, randomUUID()),
     async messageOf(request) {
       // The person has asked again or found another way.
@@ -38,7 +32,7 @@ export function startResetSender(context: {
       const link = await linkFor(request)
       return link && messageOf(request, link, publicUrl)
     },
-    settle: (request, retrySeconds) => settleResetRequest(db, request, retrySeconds),
+    settle: (request, retrySeconds) => settleMessage(db, 'reset_requests', request, retrySeconds),
     send,
     onError,
     onFailure: (_request, failure) => onFailure(failure),

@@ -6,6 +6,7 @@ import type { MailedLink } from '../people/password-resets.ts'
 import { type MailFailure, startMailSender } from './index.ts'
 import { startMentionSender } from './mentions.ts'
 import { startNoticeSender } from './notices.ts'
+import type { OutboxFailure } from './outbox.ts'
 import { startResetSender } from './reset-links.ts'
 import { createMailTransport, type MailSettings } from './transport.ts'
 
@@ -22,7 +23,7 @@ export function startMail(
 ): () => Promise<unknown> {
   const { db, secrets, linkFor, onError, onMailFailure } = context
   const common = { db, send: createMailTransport({ smtpUrl, from }), publicUrl, onError }
-  const onFailure = (failure: Omit<MailFailure, 'shareId'>) => onMailFailure({ shareId: null, ...failure })
+  const onFailure = (failure: OutboxFailure) => onMailFailure({ shareId: null, ...failure })
   const stops = [
     startMailSender({ ...common, secrets, onMailFailure }),
     startNoticeSender({ ...common, onFailure }),

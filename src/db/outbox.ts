@@ -1,0 +1,45 @@
+/** Messages that wait to be sent. A claim lets one server at a time send a message, and ends by itself if that server fails. */
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
+import type { Database } from './client.ts'
+import type { Schema } from './schema.ts'
+
+type OutboxTable = 'account_notices' | 'comment_notices' | 'reset_requests' | 'share_emails'
+
+/** Seconds after which another server sends the message. Longer than all timeouts of an attempt. */
+const claimSeconds = 180
+
+const isDue = sql<SqlBool>`waiting.next_attempt_at <= now()`
+
+export function isAnyMessageDue(db: Database, outbox: OutboxTable): Promise<boolean> {
+  return isAnyDue(db, outbox, isDue)
+}
+
+/** Claims the message that has been due for the longest time. */
+export async function claimMessage<Name extends OutboxTable>(
+  db: Database,
+  outbox: Name,
+  claimId: string,
+): Promise<Selectable<Schema[Name]> | null> {
+  const dueKeys = dueRows(outbox, { isDue, orderBy: sql`waiting.next_attempt_at` })
+  const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
+  const [claimed] = await claimRows(db, outbox, { dueKeys, set })
+  return claimed ?? null
+}
+
+/** Ends a claim: the message is attempted again after a time or, for null, removed. Its claim still shows that it was attempted. */
+export async function settleMessage(
+  db: Database,
+  outbox: OutboxTable,
+  { id, claimId }: { id: string; claimId: string },
+  retrySeconds: number | null,
+): Promise<void> {
+  const isClaimed = sql`id = ${id} and claim_id = ${claimId}`
+  if (retrySeconds === null) {
+    await sql`delete from ${sql.table(outbox)} where ${isClaimed}`.execute(db)
+    return
+  }
+  await sql`
+    update ${sql.table(outbox)} set attempts = attempts + 1, next_attempt_at = ${secondsFromNow(retrySeconds)}
+    where ${isClaimed}`.execute(db)
+}
