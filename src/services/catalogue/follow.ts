@@ -16,7 +16,8 @@ import type { Database } from '../../db/client.ts'
 import { allDone, Limiter } from '../../lib/limiter.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { factsOf, fits, isHidden, isOther, isOwnFault, toEntry } from './entry.ts'
-import { batchSize, removeAll, removeBelow, type WalkContext } from './remove.ts'
+import { batchSize, removeAll, removeBelow } from './remove.ts'
+import type { WalkContext } from './walk.ts'
 
 export interface FollowContext extends WalkContext {
   /** The catalogue contains everything below a path, except changes that are still to be followed. */

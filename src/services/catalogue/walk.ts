@@ -23,19 +23,24 @@ import { addOutside } from '../../db/catalogue/outside.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { allDone } from '../../lib/limiter.ts'
+import type { ProviderReader } from '../../storage/provider-reader.ts'
 import { maxPageSize } from '../../storage/read-location.ts'
 import type { CheckedEntry } from '../../storage/validate-entry.ts'
 import { compareNames } from '../files/list.ts'
 import { CursorCheck } from '../files/tree.ts'
 import { differences, factsOf, fits, isGone, isHidden, isOwnFault, isSame, toEntry } from './entry.ts'
 import { FolderQueue } from './folder-queue.ts'
-import { batchSize, type Removed, removeAll, removeBelow, type WalkContext } from './remove.ts'
+import { batchSize, type LeasedCatalogue, type Removed, removeAll, removeBelow } from './remove.ts'
 
 /** Pages of one folder in one step. A larger folder takes several steps. */
 const pagesPerStep = 4
 /** The maximum number of folders in one step, and the number of entries after which a step lists no further folder. */
 const foldersPerStep = 64
 const entriesPerStep = 2000
+
+export interface WalkContext extends LeasedCatalogue {
+  reader: ProviderReader
+}
 
 interface Listed {
   folder: StoragePath
@@ -210,7 +215,7 @@ export class Walk {
   async #stepOpen(open: OpenFolder, signal: AbortSignal) {
     const listed = await this.#list(open.folder, open.cursor, open.cursors, signal)
     this.#makeRows(listed)
-    for (const path of open.paths ? listed.entries.keys() : []) open.paths?.add(hashOf(path))
+    if (open.paths) for (const path of listed.entries.keys()) open.paths.add(hashOf(path))
     if (listed.cursor === null) {
       if (open.paths) await this.#removeUnlisted(open.folder, open.paths)
       this.#open.shift()

@@ -29,8 +29,8 @@ import type { Storage } from '../../storage/index.ts'
 import { compareNames } from '../files/list.ts'
 import { followEntries, followMove } from './follow.ts'
 import { Pace, secondsToRetry } from './pace.ts'
-import { batchSize, type WalkContext } from './remove.ts'
-import { Walk } from './walk.ts'
+import { batchSize } from './remove.ts'
+import { Walk, type WalkContext } from './walk.ts'
 
 /** Milliseconds between two searches for work. */
 const pollInterval = 1000
