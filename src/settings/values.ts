@@ -154,17 +154,20 @@ export function clamdServer(text: string): ClamdServer {
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) }
 }
 
-/** The treatment of uploads that cannot be scanned. */
-export function unscanned(text: string): 'refuse' | 'accept' {
-  if (text !== 'refuse' && text !== 'accept') throw new Error(`be refuse or accept, not "${text}"`)
-  return text
+/** One of two words. */
+function either<First extends string, Second extends string>(first: First, second: Second) {
+  return (text: string): First | Second => {
+    if (text === first) return first
+    if (text === second) return second
+    throw new Error(`be ${first} or ${second}, not "${text}"`)
+  }
 }
 
-/** How people who forgot their password get a link for a new one. */
-export function passwordResets(text: string): 'email' | 'administrators' {
-  if (text !== 'email' && text !== 'administrators') throw new Error(`be email or administrators, not "${text}"`)
-  return text
-}
+/** The treatment of uploads that cannot be scanned. */
+export const unscanned = either('refuse', 'accept')
+
+/** The source of the links with which people who forgot their password set a new one. */
+export const passwordResets = either('email', 'administrators')
 
 /** A filter of LDAP (RFC 4515) for people, in which `{login}` stands for what somebody enters. */
 export function loginFilter(text: string): string {
