@@ -1,4 +1,4 @@
-/** The changes of files and folders that the audit log has, without what only administrators may know of them. */
+/** The changes of files and folders in the audit log, without the facts that only administrators may know. */
 import { sql } from 'kysely'
 import { includesPath, listBasePaths, type ProviderAccess } from '../auth/access.ts'
 import { firstIdAt, isId } from '../auth/id.ts'

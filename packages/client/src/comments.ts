@@ -10,11 +10,11 @@ export interface CommentPerson {
 /** A comment on a file or folder. */
 export interface Comment {
   id: string
-  /** Null if the author is no member any more. */
+  /** Null if the author is no longer a member. */
   author: CommentPerson | null
   /** Plain text with line breaks. A mention is `@[id]` with the id of a member. */
   text: string
-  /** The people whom the text mentions. Those who are no members any more are missing. */
+  /** The people whom the text mentions. People who are no longer members are missing. */
   mentions: CommentPerson[]
   createdAt: Date
   /** Null for a comment that was never edited. */

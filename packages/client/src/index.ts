@@ -161,7 +161,7 @@ export class Stowage {
       updateTags(this.#graphql, at, changes, options),
   }
 
-  /** Comments on files and folders, which everybody reads who may read them. */
+  /** Comments on files and folders. Everybody who may read a file or folder can read its comments. */
   readonly comments = {
     /** Yields the comments on a file or folder, the newest first. */
     list: (at: Location, options?: RequestOptions): AsyncGenerator<Comment, void, undefined> =>
@@ -169,10 +169,10 @@ export class Stowage {
     /** Writes a comment. `@[id]` in the text mentions a member who may read the file or folder. */
     create: (at: Location, text: string, options?: RequestOptions): Promise<Comment> =>
       createComment(this.#graphql, at, text, options),
-    /** Changes the text of one's own comment. */
+    /** Changes the text of a comment. Only its author may. */
     update: (at: Location, comment: { id: string; text: string }, options?: RequestOptions): Promise<Comment> =>
       updateComment(this.#graphql, at, comment, options),
-    /** Deletes one's own comment or, as an administrator, one of somebody else. */
+    /** Deletes a comment. Only its author and administrators may. */
     delete: (at: Location, id: string, options?: RequestOptions): Promise<void> =>
       deleteComment(this.#graphql, at, id, options),
   }

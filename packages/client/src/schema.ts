@@ -405,10 +405,10 @@ export interface Checksum {
   hex: string
 }
 
-/** A comment on an entry, which everybody reads who may read the entry. */
+/** A comment on an entry. Everybody who may read the entry can read it. */
 export interface Comment {
   __typename: 'Comment'
-  /** Who wrote the comment; null if they are no member any more. */
+  /** The member who wrote the comment; null for somebody who is no longer a member. */
   author: CommentPerson | null
   /** The time at which the comment was written. */
   createdAt: string
@@ -416,7 +416,7 @@ export interface Comment {
   editedAt: string | null
   /** The ID of the comment, which stays the same when its entry is moved. */
   id: string
-  /** The people whom the text mentions. Those who are no members any more are missing. */
+  /** The people whom the text mentions. People who are no longer members are missing. */
   mentions: readonly (CommentPerson)[]
   /** Plain text with line breaks. A mention is `@[id]` with the ID of a member, whose name is in `mentions`. */
   text: string

@@ -7,7 +7,7 @@ export function mentionsIn(text: string): string[] {
   return [...new Set(Array.from(text.matchAll(mention), ([, id = '']) => id))]
 }
 
-/** Replaces each mention. @param nameOf returns null for a person who is no member any more */
+/** Replaces each mention. @param nameOf returns null for a person who is no longer a member */
 export function withNames(text: string, nameOf: (id: string) => string | null): string {
   return text.replaceAll(mention, (whole, id: string) => {
     const name = nameOf(id)

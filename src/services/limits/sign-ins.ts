@@ -26,8 +26,8 @@ export interface SignIns {
   /** Counts a logout that names a session at an issuer, known or not. @throws RATE_LIMITED, UNAVAILABLE */
   countLogout(address: string): Promise<void>
   /**
-   * Counts a request of a link for a new password, for an address that has an account or not. Returns false if the address had its emails:
-   * whoever has them has links that work.
+   * Counts a request of a link for a new password, for an address that has an account or not. Returns false if the address had its emails,
+   * whose links still work.
    * @throws RATE_LIMITED, UNAVAILABLE
    */
   countReset(who: Who): Promise<boolean>

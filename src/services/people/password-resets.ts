@@ -94,7 +94,7 @@ export function createPasswordResets(options: {
     },
 
     /**
-     * Asks for an email with a link. It looks nothing up, so that neither its result nor its time tells who has an account: whoever sends
+     * Asks for an email with a link. It looks nothing up, so that neither its result nor its time tells who has an account. The sender of
      * the emails does.
      * @throws INVALID_INPUT, RATE_LIMITED, UNAVAILABLE
      */
@@ -114,7 +114,7 @@ export function createPasswordResets(options: {
     },
 
     /**
-     * Makes the link for whoever has the address of a request. Returns null for an address without an account, and for a person who
+     * Makes the link for the person with the address of a request. Returns null for an address without an account, and for a person who
      * could not sign in with a password: without one, deactivated, of the directory, or while only single sign-on is allowed.
      */
     async linkFor({ email, address }: ResetRequest): Promise<MailedLink | null> {

@@ -114,7 +114,7 @@ async function openPage(event: WorkerEvent): Promise<Response> {
   return (await stored(scope)) ?? response ?? Response.error()
 }
 
-/** Ends this worker if the server has none any more, because an earlier version runs again. That one would never delete what is kept. */
+/** Ends this worker if the server no longer has one, because an earlier version runs again, which would never delete the kept files. */
 async function leaveIfUnknown(): Promise<void> {
   const script = `${scope}service-worker.js`
   const response = await fetch(script, { method: 'HEAD', cache: 'no-store', credentials: 'omit' }).catch(() => null)

@@ -173,7 +173,7 @@ builder.mutationFields(t => ({
   }),
   requestPasswordReset: t.boolean({
     description:
-      'Sends an email with a link for a new password to whoever has the address, if they have an account with a password here. Requires `installation.sendsPasswordResets`. The link works once, within an hour. An address gets at most three emails in an hour. Returns true for every address.',
+      'Sends an email with a link for a new password to an address, if an account with a password has it. Requires `installation.sendsPasswordResets`. The link works once, within an hour. An address gets at most three emails in an hour. Returns true for every address.',
     audit: 'PASSWORD_RESET_REQUEST',
     authScopes: { public: true },
     args: { email: t.arg.string({ required: true, description: 'The email address of the account.' }) },

@@ -35,13 +35,13 @@ const CommentPersonRef = builder.objectRef<CommentPerson>('CommentPerson').imple
 })
 
 const CommentRef = builder.objectRef<Comment>('Comment').implement({
-  description: 'A comment on an entry, which everybody reads who may read the entry.',
+  description: 'A comment on an entry. Everybody who may read the entry can read it.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The ID of the comment, which stays the same when its entry is moved.' }),
     author: t.field({
       type: CommentPersonRef,
       nullable: true,
-      description: 'Who wrote the comment; null if they are no member any more.',
+      description: 'The member who wrote the comment; null for somebody who is no longer a member.',
       resolve: comment => comment.author,
     }),
     text: t.exposeString('text', {
@@ -50,7 +50,7 @@ const CommentRef = builder.objectRef<Comment>('Comment').implement({
     }),
     mentions: t.field({
       type: [CommentPersonRef],
-      description: 'The people whom the text mentions. Those who are no members any more are missing.',
+      description: 'The people whom the text mentions. People who are no longer members are missing.',
       complexity: mentionsCost,
       resolve: comment => comment.mentions,
     }),

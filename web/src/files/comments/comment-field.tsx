@@ -66,7 +66,7 @@ export function CommentField({
     const person = offered[index]
     const element = field.current
     if (!person || !typed || !element) return
-    // Two people of one name are told apart by their addresses.
+    // An email address tells two people with the same name apart.
     const isTaken = people.some(({ id, name }) => id !== person.id && name === person.name)
     const name = isTaken ? (person.email ?? person.name) : person.name
     const end = typed.start + 1 + typed.search.length

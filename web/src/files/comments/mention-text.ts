@@ -14,7 +14,7 @@ const sentenceEnd = new Set(".,;:!?)]}'")
 
 export type TextPart =
   | { kind: 'text' | 'link'; text: string }
-  /** The name is null for a person who is no member any more. */
+  /** Null for a person who is no longer a member. */
   | { kind: 'mention'; name: string | null }
 
 /** Splits a stored text into what is shown in different ways. Only addresses of the web become links. */
