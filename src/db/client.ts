@@ -5,7 +5,7 @@
  * This file connects to the database.
  */
 import { finished } from 'node:stream/promises'
-import { CompiledQuery, Kysely, PostgresDialect, type RawBuilder } from 'kysely'
+import { CompiledQuery, Kysely, PostgresDialect, type PostgresPool, type RawBuilder } from 'kysely'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { Schema } from './schema.ts'
@@ -31,14 +31,25 @@ export interface DatabaseOptions {
   queryTimeout?: number | null
 }
 
+/** The part of a pool that a database uses. */
+export interface Pool extends PostgresPool {
+  readonly totalCount: number
+  readonly idleCount: number
+  readonly waitingCount: number
+}
+
 const connections = new WeakMap<Database, Connection>()
-const pools = new WeakMap<Database, pg.Pool>()
+const pools = new WeakMap<Database, Pool>()
 /** Milliseconds. The longest queries delete or retry jobs with millions of entries. */
 const defaultQueryTimeout = 120_000
 /** Milliseconds of silence before an idle connection is probed. */
 const keepAliveDelay = 10_000
 
 export function connect(connection: Connection, options: DatabaseOptions = {}): Database {
+  return databaseOver(openPool(connection, options), connection, options)
+}
+
+export function openPool(connection: Connection, options: DatabaseOptions): pg.Pool {
   const pool = new pg.Pool({
     ...connection,
     max: options.max ?? 10,
@@ -51,6 +62,11 @@ export function connect(connection: Connection, options: DatabaseOptions = {}): 
   pool.on('error', options.onError ?? (() => {}))
   // The failed query reports a broken connection. Without a listener, the event would end the process.
   pool.on('connect', client => client.on('error', () => {}))
+  return pool
+}
+
+/** @param pool connections to the same database, which it ends */
+export function databaseOver(pool: Pool, connection: Connection, options: Pick<DatabaseOptions, 'onQuery'>): Database {
   const db: Database = new Kysely<Schema>({
     dialect: new PostgresDialect({ pool }),
     ...(options.onQuery && {

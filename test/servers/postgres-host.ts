@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { processesIn } from '../../src/db/embedded/processes.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { administer, type HostServer, RUN_PREFIX } from './postgres.ts'
+import { resetStatements } from './reset.ts'
 import { serveRun } from './run.ts'
 
 interface Stoppable {
@@ -74,11 +75,28 @@ async function makeTemplate({ adminUrl, user }: Stoppable): Promise<HostServer> 
   } finally {
     await db.destroy()
   }
+  const reset = await resetOf(adminUrl, url.href, user)
   // The first connection after the migrations stores what PostgreSQL reads from its catalogs, which the copies then contain.
   await column(url.href, 'SELECT 1 AS value')
   await administer({ adminUrl }, `ALTER DATABASE ${template} WITH is_template true allow_connections false`)
   const strategy = (await majorOf(adminUrl)) >= STRATEGY_SINCE ? ' STRATEGY file_copy' : ''
-  return { adminUrl, user, template, strategy }
+  return { adminUrl, user, template, strategy, reset }
+}
+
+/**
+ * Returns the statements that give a copy of the template its first rows again, for a role that may switch triggers and foreign
+ * keys off; null before PostgreSQL 15, in which only superusers may.
+ */
+async function resetOf(adminUrl: string, url: string, user: string): Promise<string | null> {
+  if ((await majorOf(adminUrl)) < 15) return null
+  await administer({ adminUrl }, `GRANT SET ON PARAMETER session_replication_role TO ${user}`)
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await resetStatements(client)
+  } finally {
+    await client.end()
+  }
 }
 
 async function dropAll(server: HostServer): Promise<void> {

@@ -14,6 +14,8 @@ export interface HostServer {
   template: string
   /** The end of the statement CREATE DATABASE ... TEMPLATE. */
   strategy: string
+  /** The statements that give a copy of the template its first rows again; null where the role may not. */
+  reset: string | null
 }
 
 interface Scope {
@@ -39,8 +41,22 @@ function administratorsOf({ adminUrl }: HostServer): pg.Pool {
   return pool
 }
 
+export interface NewDatabase {
+  connectionString: string
+  /** As in `HostServer`. */
+  reset: string | null
+  drop(): Promise<void>
+}
+
 /** A fresh database with all migrations in it, dropped when `t` ends. */
 export async function testDatabase(t: Scope): Promise<{ connectionString: string }> {
+  const { connectionString, drop } = await createDatabase()
+  t.teardown(drop)
+  return { connectionString }
+}
+
+/** Copies the template. */
+export async function createDatabase(): Promise<NewDatabase> {
   const server = await serverOfThisRun<HostServer>(testDatabaseServer)
   count += 1
   const name = `${server.template}_${process.pid}_${count}`
@@ -48,13 +64,13 @@ export async function testDatabase(t: Scope): Promise<{ connectionString: string
   administrators ??= administratorsOf(server)
   const pool = administrators
   await pool.query(`CREATE DATABASE ${name} TEMPLATE ${template} OWNER ${user}${strategy}`)
-  t.teardown(async () => {
+  const drop = async () => {
     await pool.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-  })
+  }
   const url = new URL(server.adminUrl)
   if (url.username !== server.user) url.username = server.user
   url.pathname = `/${name}`
-  return { connectionString: url.href }
+  return { connectionString: url.href, reset: server.reset, drop }
 }
 
 /** The settings with which a program uses a fresh database. Creating an embedded database for each test takes long. */

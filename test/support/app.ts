@@ -7,13 +7,13 @@ import { type CompiledQuery, sql } from 'kysely'
 import type { Test } from 'tap'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { type App, buildApp } from '../../src/app.ts'
-import { connect, type Database } from '../../src/db/client.ts'
+import type { Database } from '../../src/db/client.ts'
 import { changeRights } from '../../src/db/rights.ts'
 import { createLog } from '../../src/log/logger.ts'
 import { readSettings, type Settings } from '../../src/settings/index.ts'
 import type { Networks } from '../../src/storage/network/index.ts'
-import { testDatabase } from '../servers/postgres.ts'
 import { type Client, client } from './client.ts'
+import { type KeptDatabase, keptDatabase } from './kept-database.ts'
 
 export interface TestApp extends Client {
   app: App
@@ -54,8 +54,7 @@ export const testSecret = 'a secret that only these tests have'
 export async function startApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-test-'))
   for (const each of [folder, dataFolderOf(folder)]) t.teardown(() => rm(each, { recursive: true, force: true }))
-  const { connectionString } = await testDatabase(t)
-  return launch(t, connectionString, folder, options)
+  return launch(t, await keptDatabase(t), folder, options)
 }
 
 /** The data folder of a server, which replicas share. It exists once something is stored there. */
@@ -63,7 +62,7 @@ function dataFolderOf(folder: string): string {
   return `${folder}-data`
 }
 
-async function launch(t: Test, connectionString: string, folder: string, options: TestAppOptions): Promise<TestApp> {
+async function launch(t: Test, database: KeptDatabase, folder: string, options: TestAppOptions): Promise<TestApp> {
   const settings: Settings = {
     ...readSettings({
       STOWAGE_LOCAL_ROOTS: folder,
@@ -92,9 +91,7 @@ async function launch(t: Test, connectionString: string, folder: string, options
     },
   })
   const log = createLog(settings.logLevel, sink)
-  // On a busy machine, many requests that share few connections wait for long.
-  const pool = { max: 4, connectTimeout: 60_000 }
-  const db = connect({ connectionString }, { ...pool, ...(options.onQuery && { onQuery: options.onQuery }) })
+  const db = database.connect(options.onQuery ? { onQuery: options.onQuery } : {})
   const { metadataTimeout, bodyTimeout, heartbeat, publicNetworks } = options
   const adapters = typeof options.adapters === 'function' ? options.adapters(folder) : options.adapters
   const { secret = testSecret, previousSecret } = options
@@ -111,12 +108,12 @@ async function launch(t: Test, connectionString: string, folder: string, options
     ...client(url),
     app,
     db,
-    connectionString,
+    connectionString: database.connectionString,
     url,
     folder,
     settings,
     logged: () => lines.join(''),
-    replica: (other = {}) => launch(t, connectionString, folder, { ...options, ...other }),
+    replica: (other = {}) => launch(t, database, folder, { ...options, ...other }),
     close,
   }
 }
