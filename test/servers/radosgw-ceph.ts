@@ -75,7 +75,10 @@ interface Places {
   gatewayPort: number
 }
 
-/** Short intervals make the first start take one second instead of twelve. With auth "none" the gateway would hang. */
+/**
+ * Short intervals make the first start take one second instead of twelve. With auth "none" the gateway would hang. Without the
+ * limits of the background work, an idle Ceph takes 5 % of a processor instead of 1 %.
+ */
 function configuration({ folder, fsid, monitorPort, gatewayPort }: Places): string {
   return `[global]
 fsid = ${fsid}
@@ -117,6 +120,11 @@ rgw override bucket index max shards = 1
 rgw gc obj min wait = 1
 rgw gc processor period = 1
 rgw gc processor max time = 1
+rgw gc max objs = 1
+rgw objexp gc interval = 3600
+rgw enable lc threads = false
+rgw enable quota threads = false
+rgw dynamic resharding = false
 `
 }
 
