@@ -132,6 +132,7 @@ if (files) {
         ['Recent', 'Recent'],
         ['Shared with me', 'Shared with me'],
         ['Shared by me', 'Shared by me'],
+        ['Activity', 'Activity'],
         ['Jobs', 'Jobs'],
         ['Settings', 'Profile'],
       ] as const) {

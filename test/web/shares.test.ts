@@ -139,6 +139,12 @@ if (files) {
       .executeTakeFirstOrThrow()
     const update = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
     await app.ask(update, { input: { id, addUserIds: [ann.id] } }, owner.token)
+    // Without the interval, only the focus makes the window read again.
+    await theirs.evaluate(() => {
+      for (let timer = 0; timer < 10_000; timer += 1) clearInterval(timer)
+      dispatchEvent(new Event('focus'))
+    })
+    await theirs.getByRole('list', { name: 'Shared with me' }).getByRole('link', { name: 'team' }).waitFor()
     await remove('bob').click()
     await remove('ann').waitFor()
     t.equal(await remove('bob').count(), 0)

@@ -1,5 +1,6 @@
 /** The icons of actions. Kinds of files and types of storage have icons of their own, in color. */
 import {
+  Activity,
   ArrowDownToLine,
   ArrowUpFromLine,
   Camera,
@@ -62,6 +63,7 @@ import './parts.css'
 
 /** Lines on a 24 × 24 grid. Icons are decorative: the text or label beside each one names it. */
 const shapes = {
+  activity: Activity,
   alert: CircleAlert,
   camera: Camera,
   chart: ChartPie,

@@ -11,6 +11,7 @@ import { trashHref } from '../../files/addresses.ts'
 import { useOpenFolder } from '../../files/tree/open-folder.ts'
 import { StorageTree } from '../../files/tree/tree.tsx'
 import { texts } from '../../texts/app.tsx'
+import { texts as homeTexts } from '../../texts/home.tsx'
 import { texts as markTexts } from '../../texts/marks.ts'
 import { Icon, type IconName } from '../../ui/icons.tsx'
 
@@ -40,6 +41,9 @@ export function SideNav({ onGo }: { onGo?: () => void }) {
         <>
           <Item to="/shares" icon="share" onGo={go}>
             {texts.sharedByMe}
+          </Item>
+          <Item to="/activity" icon="activity" onGo={go}>
+            {homeTexts.activity}
           </Item>
           <Item to="/jobs" icon="jobs" onGo={go}>
             {texts.jobs}

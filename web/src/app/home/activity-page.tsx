@@ -24,7 +24,7 @@ export function ActivityPage() {
       {query.isPending && <Loading label={common.loading} />}
       {nodes?.length === 0 && (
         <div className="empty">
-          <Icon name="info" />
+          <Icon name="activity" />
           <p className="empty-title">{texts.noActivity}</p>
         </div>
       )}

@@ -6,11 +6,12 @@ import { LoadState } from '../../ui/loading.tsx'
 import { PageHead } from '../../ui/page.tsx'
 import { ShowMore, usePages } from '../../ui/pages.tsx'
 import { ReceivedList } from './list.tsx'
-import { listReceived, receivedInterval } from './operations.ts'
+import { listReceived, receivedInterval, useReceivedInSight } from './operations.ts'
 
 const pageSize = 50
 
 export function ReceivedPage() {
+  useReceivedInSight()
   const { query, nodes } = usePages(
     [...queryKeys.received, 'list'],
     (after, signal) => listReceived(pageSize, after, signal),
