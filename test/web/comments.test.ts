@@ -1,8 +1,10 @@
 /** Comments in the console. */
 import { randomUUID } from 'node:crypto'
+import type { Locator } from 'playwright-core'
 import t from 'tap'
 import { mentionBefore, partsOf, toStored, toTyped } from '../../web/src/files/comments/mention-text.ts'
 import { inTurn } from '../support/extent.ts'
+import { until } from '../support/until.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
 t.test('a field shows names where the server stores ids', t => {
@@ -27,6 +29,8 @@ t.test('a field shows names where the server stores ids', t => {
   for (const text of ['me@example', 'Hi @ you', 'no mention', '@[id']) t.equal(mentionBefore(text, text.length), null)
   t.end()
 })
+
+const isFocused = (locator: Locator) => until(() => locator.evaluate(each => each === document.activeElement))
 
 const files = await startFiles(t)
 if (files) {
@@ -68,6 +72,7 @@ if (files) {
       await edited.fill('Thank you, @Mia Berg')
       await button(page, 'Save').click()
       await first.getByText('edited').waitFor()
+      await isFocused(first.getByRole('button', { name: 'Edit' }))
       await first.getByText('@Mia Berg').waitFor()
       await isGood(t, page)
 
@@ -94,6 +99,11 @@ if (files) {
       await dialog(other).last().getByRole('button', { name: 'Delete' }).click()
       await panel.getByText('I did.').waitFor({ state: 'detached' })
       t.equal(await panel.getByRole('listitem').count(), 1)
+      await isFocused(panel.getByRole('listitem'))
+      await comments.getByText('Thank you').waitFor()
+      await first.getByRole('button', { name: 'Delete' }).click()
+      await dialog(page).last().getByRole('button', { name: 'Delete' }).click()
+      await isFocused(field)
     })
   }
 }

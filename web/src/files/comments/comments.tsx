@@ -1,5 +1,5 @@
 /** The comments on a file or folder. Its location enters; the section reads and changes the comments itself. */
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { StorageLocation } from '../../api/locations.ts'
 import { usePermissions, useSession } from '../../api/session.ts'
 import { texts } from '../../texts/comments.ts'
@@ -20,8 +20,19 @@ export function Comments({ location }: { location: StorageLocation }) {
   const { canWrite } = usePermissions()
   const { query, comments, count } = useComments(location)
   const save = useSaveComment(location)
+  const section = useRef<HTMLElement>(null)
+  // The index of a comment that is being deleted, whose buttons leave with it.
+  const deleted = useRef<{ id: string; index: number } | null>(null)
+  useEffect(() => {
+    if (!deleted.current || !comments || comments.some(({ id }) => id === deleted.current?.id)) return
+    const { index } = deleted.current
+    deleted.current = null
+    const items = section.current?.querySelectorAll<HTMLElement>('.comment') ?? []
+    const next = items[index] ?? items[index - 1] ?? section.current?.querySelector('textarea')
+    next?.focus()
+  }, [comments])
   return (
-    <section aria-label={texts.comments} className="comments">
+    <section ref={section} aria-label={texts.comments} className="comments">
       <h3>
         {texts.comments}
         {count > 0 && <span className="comment-count">{formatNumber(count)}</span>}
@@ -38,8 +49,15 @@ export function Comments({ location }: { location: StorageLocation }) {
       {query.isPending && <Loading label={common.loading} />}
       {comments?.length === 0 && <p className="help">{texts.none}</p>}
       <ol>
-        {comments?.map(comment => (
-          <CommentItem key={comment.id} comment={comment} location={location} />
+        {comments?.map((comment, index) => (
+          <CommentItem
+            key={comment.id}
+            comment={comment}
+            location={location}
+            onDelete={() => {
+              deleted.current = { id: comment.id, index }
+            }}
+          />
         ))}
       </ol>
       <ShowMore query={query} />
@@ -47,7 +65,16 @@ export function Comments({ location }: { location: StorageLocation }) {
   )
 }
 
-function CommentItem({ comment, location }: { comment: Comment; location: StorageLocation }) {
+function CommentItem({
+  comment,
+  location,
+  onDelete,
+}: {
+  comment: Comment
+  location: StorageLocation
+  /** Called before the comment leaves the list. */
+  onDelete: () => void
+}) {
   const { author, text, mentions, createdAt, editedAt } = comment
   const { user } = useSession().viewer
   const { canWrite, isAdmin } = usePermissions()
@@ -57,8 +84,15 @@ function CommentItem({ comment, location }: { comment: Comment; location: Storag
   const isOwn = author?.id === user.id
   const name = author?.name ?? texts.formerMember
   const close = () => setState('read')
+  const editButton = useRef<HTMLButtonElement>(null)
+  const wasEditing = useRef(false)
+  useEffect(() => {
+    // The field had the focus and is gone.
+    if (state === 'read' && wasEditing.current) editButton.current?.focus()
+    wasEditing.current = state === 'edit'
+  }, [state])
   return (
-    <li className="comment">
+    <li className="comment" tabIndex={-1}>
       <Avatar name={name} />
       <div className="comment-body">
         <p className="comment-head">
@@ -83,7 +117,7 @@ function CommentItem({ comment, location }: { comment: Comment; location: Storag
         {canWrite && state !== 'edit' && (isOwn || isAdmin) && (
           <p className="comment-actions">
             {isOwn && (
-              <button type="button" className="link-button" onClick={() => setState('edit')}>
+              <button ref={editButton} type="button" className="link-button" onClick={() => setState('edit')}>
                 {common.edit}
               </button>
             )}
@@ -96,7 +130,10 @@ function CommentItem({ comment, location }: { comment: Comment; location: Storag
           <Confirm
             title={texts.deleteQuestion}
             action={common.delete}
-            onConfirm={() => remove(comment.id)}
+            onConfirm={() => {
+              onDelete()
+              return remove(comment.id)
+            }}
             onClose={close}
           >
             <p>{common.cannotUndo}</p>
