@@ -57,6 +57,8 @@ if (files) {
 
     way.fault = () => 'lose answer'
     await page.reload()
+    await page.getByRole('heading', { name: 'Stowage does not respond' }).waitFor()
+    await page.context().setOffline(true)
     await page.getByRole('heading', { name: 'You are offline' }).waitFor()
     const [opened] = await Promise.all([page.waitForEvent('popup'), button(page, 'note.txt').click()])
     await opened.getByText('the note').waitFor()
@@ -64,6 +66,8 @@ if (files) {
     await isGood(t, page)
     await page.goto(`${disk.page}?file=other.txt`)
     await page.getByRole('heading', { name: 'You are offline' }).waitFor()
+    await page.context().setOffline(false)
+    await page.getByRole('heading', { name: 'Stowage does not respond' }).waitFor()
     way.fault = undefined
     await row(page, 'other.txt').waitFor()
     t.match(page.url(), /file=other\.txt$/, 'the page continues where it was')
@@ -100,7 +104,26 @@ if (files) {
     await page.getByLabel('Password').waitFor()
     t.same(await contents(), [], 'signing out leaves nothing')
 
+    const missing = () =>
+      page.evaluate(async () => {
+        const name = (await caches.keys()).find(each => each.startsWith('stowage.shell'))
+        return (await caches.open(name ?? '')).match('/kept/missing-since').then(response => response?.text())
+      })
     way.fault = ({ url }) => (url?.startsWith('/service-worker.js') ? { answer: { status: 404 } } : undefined)
+    await page.goto('/sign-in')
+    await until(async () => (await missing()) !== undefined)
+    way.fault = undefined
+    await page.goto('/sign-in')
+    await until(async () => (await missing()) === undefined)
+    t.ok(await isReady(page), 'a replica of an earlier version does not end the worker')
+    way.fault = ({ url }) => (url?.startsWith('/service-worker.js') ? { answer: { status: 404 } } : undefined)
+    await page.goto('/sign-in')
+    await until(async () => (await missing()) !== undefined)
+    await page.evaluate(async () => {
+      const name = (await caches.keys()).find(each => each.startsWith('stowage.shell'))
+      const yesterday = new Response(String(Date.now() - 25 * 3600_000))
+      await (await caches.open(name ?? '')).put('/kept/missing-since', yesterday)
+    })
     await page.goto('/sign-in')
     await until(() => page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length === 0))
     await until(() => page.evaluate(async () => (await caches.keys()).length === 0))
@@ -111,10 +134,12 @@ if (files) {
     const disk = await store('shared', { 'trips/a.txt': 'a' })
     await store('not shared')
     const token = await signIn(app, 'owner@example.org')
-    const page = await visit(browser, app, { token, serviceWorkers: 'allow', viewport: { width: 390, height: 844 } })
+    const way = await faultProxy(t, app.url)
+    const viewport = { width: 390, height: 844 }
+    let page = await visit(browser, { url: way.endpoint }, { token, serviceWorkers: 'allow', viewport })
     t.teardown(() => page.context().close())
-    const share = () =>
-      page.evaluate(() => {
+    const share = (count = 0) =>
+      page.evaluate(more => {
         const form = Object.assign(document.createElement('form'), {
           method: 'POST',
           action: '/upload',
@@ -124,11 +149,24 @@ if (files) {
         const data = new DataTransfer()
         data.items.add(new File(['the sea'], 'sea ü.jpg', { type: 'image/jpeg' }))
         data.items.add(new File(['the sky'], 'sky.txt', { type: 'text/plain' }))
+        for (let index = 0; index < more; index += 1) data.items.add(new File(['x'], `${index}.txt`))
         input.files = data.files
         form.append(input)
         document.body.append(form)
         form.submit()
-      })
+      }, count)
+    const choose = async () => {
+      await page.getByRole('list', { name: 'Storages' }).getByRole('button', { name: 'shared', exact: true }).click()
+      await page.getByRole('list', { name: 'Folders' }).getByRole('button', { name: 'trips' }).click()
+      await page.getByRole('main').getByRole('button', { name: 'Upload files' }).click()
+    }
+    const kept = async () => (await cached(page))['stowage.shared']?.length ?? 0
+    let sent = 0
+    way.fault = ({ url }) => {
+      if (!url?.startsWith('/api/upload')) return undefined
+      sent += 1
+      return { answer: { status: 503 } }
+    }
     await page.goto('/files')
     await isReady(page)
     await share()
@@ -137,13 +175,25 @@ if (files) {
     await isGood(t, page)
     await page.reload()
     await page.getByText('sky.txt').waitFor()
-    await page.getByRole('list', { name: 'Storages' }).getByRole('button', { name: 'shared', exact: true }).click()
-    await page.getByRole('list', { name: 'Folders' }).getByRole('button', { name: 'trips' }).click()
-    await page.getByRole('main').getByRole('button', { name: 'Upload files' }).click()
+    await share(100)
+    await page.getByText('Other programs can share at most 100 files').waitFor()
+    t.equal(await kept(), 2, 'a form with too much adds nothing')
+    await isGood(t, page)
+    t.equal(sent, 0, 'nothing is sent without a press')
+    await choose()
+    await until(() => sent > 0)
+    const { faults } = page
+    const next = await page.context().newPage()
+    await page.close()
+    page = Object.assign(next, { faults })
+    way.fault = undefined
+    await page.goto('/upload')
+    await page.getByText('sea ü.jpg').waitFor()
+    await choose()
     await row(page, 'sea ü.jpg').waitFor()
     await row(page, 'sky.txt').waitFor()
     t.same(await disk.names('trips'), ['a.txt', 'sea ü.jpg', 'sky.txt'])
-    t.notOk('stowage.shared' in (await cached(page)), 'the device keeps nothing')
+    await until(async () => (await kept()) === 0)
     await share()
     await page.getByText('sky.txt').waitFor()
     await signOut(page)

@@ -46,22 +46,52 @@ async function forgetKept(userId: string | null): Promise<void> {
   await Promise.all(others.map(name => caches.delete(name)))
 }
 
-/** The files that another program has shared, until the person chooses their folder. The service worker stores them. */
+/** The files that another program has shared, until the server has stored them. The service worker puts them here. */
 const sharedCache = `stowage.shared ${basePath}/`
-/** Milliseconds. Files that nobody has uploaded by then are forgotten. */
-const sharedFor = 60 * 60 * 1000
+/** Milliseconds: three days. Files that are not stored by then are forgotten. */
+const sharedFor = 3 * 24 * 60 * 60 * 1000
+/** The addresses in the cache of the files that this page has read. */
+const sharedUrls = new WeakMap<File, string>()
+/** The addresses of the files that this page uploads. */
+const sentUrls = new Set<string>()
 
-/** Returns the files that another program has shared. */
+/** Returns the files that another program has shared, except those that this page uploads. */
 export async function readShared(): Promise<File[]> {
   if (!canKeep || !(await caches.has(sharedCache))) return []
-  const responses = await (await caches.open(sharedCache)).matchAll()
-  const files = responses.map(async response => {
-    const { name, type, at } = JSON.parse(decodeURIComponent(response.headers.get('x-stowage-shared') ?? ''))
-    return Date.now() - at < sharedFor ? [new File([await response.blob()], name, { type, lastModified: at })] : []
+  const cache = await caches.open(sharedCache)
+  const requests = (await cache.keys()).filter(({ url }) => !sentUrls.has(url))
+  const files = requests.map(async ({ url }) => {
+    const response = await cache.match(url)
+    const header = response?.headers.get('x-stowage-shared')
+    if (!response || header == null) return []
+    const { name, type, at } = JSON.parse(decodeURIComponent(header))
+    if (Date.now() - at > sharedFor) {
+      await cache.delete(url)
+      return []
+    }
+    const file = new File([await response.blob()], name, { type, lastModified: at })
+    sharedUrls.set(file, url)
+    return [file]
   })
   return (await Promise.all(files)).flat()
 }
 
-export async function forgetShared(): Promise<void> {
+/** Keeps files that another program has shared, in case their upload is interrupted. `readShared` of this page leaves them out. */
+export function keepUntilStored(files: readonly File[]): void {
+  for (const file of files) {
+    const url = sharedUrls.get(file)
+    if (url !== undefined) sentUrls.add(url)
+  }
+}
+
+/** Deletes the copies of files that another program has shared, because they are stored or not wanted. */
+export async function forgetSharedFiles(files: readonly File[]): Promise<void> {
+  const urls = files.flatMap(file => sharedUrls.get(file) ?? [])
+  if (urls.length === 0) return
+  const cache = await caches.open(sharedCache)
+  await Promise.all(urls.map(url => cache.delete(url)))
+}
+
+async function forgetShared(): Promise<void> {
   if (canKeep) await caches.delete(sharedCache)
 }

@@ -3,7 +3,7 @@
  * offline. It stores no response of the API. It takes the files that other
  * programs share. With a network, every page comes from the server, so an old worker shows no old console.
  */
-export {}
+import { maxShared } from '../api/shared-bounds.ts'
 
 /** What the build writes in place of `__SHELL__`: scripts/build/service-worker.ts. Paths are below that of the console. */
 interface Shell {
@@ -80,11 +80,17 @@ function isPage(path: string): boolean {
   return shell.pages.some(page => (page.endsWith('/*') ? path.startsWith(page.slice(0, -1)) : path === page))
 }
 
-/** Stores the files that another program shares, for the page that asks for their folder: "share_target" of the manifest. */
+/**
+ * Stores the files that another program shares, for the page that asks for their folder: "share_target" of the manifest. The form of
+ * another site can send files here, too, so they are bounded, and only a press of the person uploads them.
+ */
 async function receive(request: Request): Promise<Response> {
+  const bounds = { isExceeded: false }
   try {
-    const shared = (await request.formData()).getAll('files').filter(value => value instanceof File)
+    const shared = (await readForm(request, bounds)).getAll('files').filter(value => value instanceof File)
     const cache = await caches.open(`stowage.shared ${new URL(scope).pathname}`)
+    bounds.isExceeded = (await cache.keys()).length + shared.length > maxShared.files
+    if (bounds.isExceeded) throw new Error('There are too many files.')
     await Promise.all(
       shared.map(({ name, type }, index) => {
         const info = encodeURIComponent(JSON.stringify({ name, type, at: Date.now() }))
@@ -94,9 +100,28 @@ async function receive(request: Request): Promise<Response> {
     )
     return Response.redirect(`${scope}upload`, 303)
   } catch {
-    // The browser has no more room.
-    return Response.redirect(`${scope}upload?failed`, 303)
+    // Otherwise, the browser has no more room.
+    return Response.redirect(`${scope}upload?failed=${bounds.isExceeded ? 'bounds' : 'room'}`, 303)
   }
+}
+
+/** Reads a form up to the bytes that programs may share. @throws if it is larger, which `bounds` then says */
+async function readForm(request: Request, bounds: { isExceeded: boolean }): Promise<FormData> {
+  // A browser without streams of requests offers no share target either.
+  if (!request.body) return request.formData()
+  let bytes = 0
+  const counted = request.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.length
+        bounds.isExceeded = bytes > maxShared.bytes
+        if (bounds.isExceeded) controller.error(new Error('The files are too large.'))
+        else controller.enqueue(chunk)
+      },
+    }),
+  )
+  const type = request.headers.get('content-type') ?? ''
+  return new Response(counted, { headers: { 'content-type': type } }).formData()
 }
 
 /** Statuses of proxies in front of a server that does not run. */
@@ -114,11 +139,26 @@ async function openPage(event: WorkerEvent): Promise<Response> {
   return (await stored(scope)) ?? response ?? Response.error()
 }
 
-/** Ends this worker if the server no longer has one, because an earlier version runs again, which would never delete the kept files. */
+/** Where the cache has the time of the first response without a worker. The server has nothing at this address. */
+const missingSince = `${scope}kept/missing-since`
+/** Milliseconds. While servers are updated, some of them are those of an earlier version without a worker. */
+const maxUpdate = 24 * 60 * 60 * 1000
+
+/**
+ * Ends this worker if the server has had none for a day, because an earlier version runs again, which would never delete the kept files.
+ * One response with a worker begins the day anew.
+ */
 async function leaveIfUnknown(): Promise<void> {
   const script = `${scope}service-worker.js`
   const response = await fetch(script, { method: 'HEAD', cache: 'no-store', credentials: 'omit' }).catch(() => null)
-  if (response?.status !== 404) return
+  const cache = await caches.open(cacheName)
+  if (response?.status !== 404) {
+    if (response?.ok) await cache.delete(missingSince)
+    return
+  }
+  const since = await (await cache.match(missingSince))?.text()
+  if (since === undefined) return cache.put(missingSince, new Response(String(Date.now())))
+  if (Date.now() - Number(since) < maxUpdate) return
   await worker.registration.unregister()
   const { pathname } = new URL(scope)
   const own = (await caches.keys()).filter(name => name.startsWith('stowage.') && name.split(' ')[1] === pathname)

@@ -1,4 +1,4 @@
-import { Suspense, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { Navigate, NavLink, Outlet, useLocation, useNavigate } from 'react-router'
 import { isServerAway } from '../api/client.ts'
 import { canKeep } from '../api/device.ts'
@@ -52,11 +52,17 @@ export function Shell() {
   const [isConfirming, setConfirming] = useState(false)
   const [isMenuOpen, setMenuOpen] = useState(false)
   useDevice(session?.viewer.user.id)
-  if (isPending) return <Loading label={common.loading} />
+  // While a failed check is repeated, the query has no error, and its page stays.
+  const [lastError, setLastError] = useState<Error | null>(null)
+  useEffect(() => {
+    if (error || session !== undefined) setLastError(error)
+  }, [error, session])
+  const shownError = error ?? (isPending ? lastError : null)
+  if (isPending && !shownError) return <Loading label={common.loading} />
   // A failed check keeps the last known session, so that uploads continue and dialogs keep what was typed.
-  if (error && session === undefined) {
+  if (shownError && session === undefined) {
     // The service worker has the page only if it has opened this one.
-    if (isServerAway(error) && canKeep && navigator.serviceWorker.controller) {
+    if (isServerAway(shownError) && canKeep && navigator.serviceWorker.controller) {
       return (
         <Suspense fallback={<Loading label={common.loading} />}>
           <OfflinePage retry={refetch} />
@@ -65,7 +71,7 @@ export function Shell() {
     }
     return (
       <main className="narrow-page">
-        <ErrorBox error={error} retry={refetch} />
+        <ErrorBox error={shownError} retry={refetch} />
       </main>
     )
   }

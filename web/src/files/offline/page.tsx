@@ -3,7 +3,7 @@
  *
  * This file has the page of the kept files, and the one that stands in place of every page without a network.
  */
-import { useEffect, useState } from 'react'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 import { keptCaches } from '../../api/device.ts'
 import { saveBlob } from '../../lib/save-file.ts'
 import { common } from '../../texts/common.ts'
@@ -36,16 +36,31 @@ export function KeptPage() {
 
 /** Stands in place of every page while the server cannot be reached. */
 export function OfflinePage({ retry }: { retry: () => unknown }) {
+  const title = useIsOnline() ? texts.away : texts.offline
   return (
     <main className="page rows-page offline-page">
-      <PageTitle>{texts.offline}</PageTitle>
+      <PageTitle>{title}</PageTitle>
       <Logo />
-      <h1>{texts.offline}</h1>
+      <h1>{title}</h1>
       <Button onPress={() => void retry()}>{common.tryAgain}</Button>
       <h2>{texts.title}</h2>
       <KeptFiles />
     </main>
   )
+}
+
+/** Returns whether the device has a network. The server can be away nevertheless. */
+function useIsOnline(): boolean {
+  return useSyncExternalStore(followNetwork, () => navigator.onLine)
+}
+
+function followNetwork(onChange: () => void): () => void {
+  addEventListener('online', onChange)
+  addEventListener('offline', onChange)
+  return () => {
+    removeEventListener('online', onChange)
+    removeEventListener('offline', onChange)
+  }
 }
 
 interface ShownFile extends KeptFile {

@@ -1,5 +1,6 @@
 /** Uploads. `choose-files.tsx` takes files from people, this queue runs a `Transfer` for each, and the panel shows the queue. */
 import { StowageError } from '../../api/client.ts'
+import { forgetSharedFiles } from '../../api/device.ts'
 import { childPath } from '../../api/locations.ts'
 import { Notifier } from '../../lib/notifier.ts'
 import type { Conflict } from '../operations.ts'
@@ -75,6 +76,11 @@ const maxFirstProgress = 4 * 1024 * 1024
 function isMultiplexed(): boolean {
   const [navigation] = performance.getEntriesByType('navigation')
   return /^h[23]/.test((navigation as PerformanceNavigationTiming | undefined)?.nextHopProtocol ?? '')
+}
+
+/** Deletes the copy of a file that another program has shared. One that stays is offered again, and then has its name twice. */
+function forgetCopy(file: File | null): void {
+  if (file) void forgetSharedFiles([file]).catch(() => {})
 }
 
 const isLarge = ({ size }: QueuedUpload): boolean => size > smallFile
@@ -201,6 +207,7 @@ export class UploadQueue {
       if (upload.state === 'done') continue
       // The server deletes an upload that it cannot cancel now when it expires.
       void upload.transfer?.cancel().catch(() => {})
+      forgetCopy(upload.file)
       if (upload.unfinishedKey) forgetUnfinished(upload.unfinishedKey)
     }
     const removed = new Set(uploads)
@@ -323,6 +330,7 @@ export class UploadQueue {
       },
       onDone: storedPath => {
         Object.assign(upload, { state: 'done', sent: upload.size, path: storedPath, transfer: null })
+        forgetCopy(file)
         this.#onStored(upload.providerId, storedPath, upload)
         this.#startNext()
       },

@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'react'
 import { useNavigate, useSearchParams } from 'react-router'
-import { forgetShared, readShared } from '../../api/device.ts'
+import { forgetSharedFiles, keepUntilStored, readShared } from '../../api/device.ts'
 import type { StorageLocation } from '../../api/locations.ts'
 import { usePermissions } from '../../api/session.ts'
+import { maxShared } from '../../api/shared-bounds.ts'
 import { common } from '../../texts/common.ts'
 import { texts } from '../../texts/files.tsx'
 import { formatBytes } from '../../texts/format.ts'
@@ -40,17 +41,21 @@ export function ReceivePage() {
   // Another page can send files here, too, so nothing is chosen for them.
   const [only] = data.length === 1 && !isShared ? data : []
   const folder = chosen ?? (only ? { providerId: only.id, path: only.root.path } : null)
+  const { files } = selection
   const upload = () => {
     if (!folder) return
+    keepUntilStored(files.map(({ file }) => file))
     uploadFiles({ selection, providerId: folder.providerId, folder: folder.path })
-    forgetShared().catch(() => {})
     void navigate(folderHref(folder.providerId, folder.path))
   }
-  const { files } = selection
+  const failure = search.get('failed')
   return (
     <main className="page receive-page">
       <PageHead title={texts.uploadFiles} />
-      {search.has('failed') && <ErrorBox error={new Error(offlineTexts.noRoom)} />}
+      {failure === 'room' && <ErrorBox error={new Error(offlineTexts.noRoom)} />}
+      {failure === 'bounds' && (
+        <ErrorBox error={new Error(offlineTexts.tooMuchShared(maxShared.files, maxShared.bytes))} />
+      )}
       {!canWrite && <p>{texts.askAdministrator}</p>}
       {canWrite && files.length === 0 && (
         <div className="receive-buttons">
@@ -76,7 +81,7 @@ export function ReceivePage() {
             <Button
               onPress={() => {
                 setSelection({ files: [], emptyFolders: [] })
-                forgetShared().catch(() => {})
+                forgetSharedFiles(files.map(({ file }) => file)).catch(notifyError)
               }}
             >
               {common.cancel}
