@@ -121,10 +121,8 @@ export async function buildApp(options: {
       log.error(loss, 'Events of the audit log could not be stored')
       metrics?.countLostEvents(loss.lost)
     },
-    onMailFailure(failure) {
-      const about = failure.shareId === null ? 'an account' : 'a share'
-      log.warn(failure, `An email about ${about} could not be sent`)
-    },
+    onMailFailure: ({ about, ...failure }) => log.warn(failure, `An email about ${about} could not be sent`),
+    onResetLoss: () => log.warn('A request of a new password was dropped, because too many wait for their email'),
     onScanFailure: err => log.warn({ err }, 'The virus scanner failed'),
     onScanResult: result => metrics?.countScan(result),
     onDamage(damage) {

@@ -24,10 +24,12 @@ export interface WaitingRequest extends ResetRequest {
 /** Requests that wait, such as while the mail server does not respond. More are left out. */
 const maxWaiting = 10_000
 
-export async function insertResetRequest(db: Change, { email, address }: ResetRequest): Promise<void> {
-  await sql`
+/** Returns false if too many requests wait. */
+export async function insertResetRequest(db: Change, { email, address }: ResetRequest): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
     insert into reset_requests (email, address) select ${email}, ${address}
     where (select count(*) from reset_requests) < ${maxWaiting}`.execute(db)
+  return numAffectedRows > 0n
 }
 
 /** Claims the request that has been due for the longest time. */

@@ -39,39 +39,13 @@ import { createFolderJobs, createJobWaits } from './jobs/folder-jobs.ts'
 import { createJobs } from './jobs/index.ts'
 import { type ObserveJob, startJobWorker } from './jobs/worker.ts'
 import type { MailFailure } from './mail/index.ts'
-import { createNotify } from './mail/notices.ts'
 import { startMail } from './mail/senders.ts'
 import type { MailSettings } from './mail/transport.ts'
 import { createOpenFiles } from './open-files/index.ts'
-import { createAccounts } from './people/accounts.ts'
-import { createApiKeys } from './people/api-keys.ts'
 import type { Authentication } from './people/authentication.ts'
-import { createConfirmation } from './people/confirmation.ts'
-import { createDirectories } from './people/directories.ts'
-import { createEnrolment } from './people/enrolment.ts'
-import { createFactorChecks } from './people/factor-checks.ts'
-import { createGroups } from './people/groups.ts'
-import { createInvites } from './people/invites.ts'
-import { createIssuerLogout } from './people/issuer-logout.ts'
-import { createIssuerRegistry } from './people/issuer-registry.ts'
-import { createIssuerTests } from './people/issuer-tests.ts'
-import { createIssuers } from './people/issuers.ts'
-import { createDirectory, type DirectorySettings } from './people/ldap/directory.ts'
-import { createDirectorySignIn } from './people/ldap/sign-in.ts'
-import { startDirectorySync } from './people/ldap/sync.ts'
-import { createLinkInvites } from './people/link-invites.ts'
-import { createLinkedIdentities } from './people/linked-identities.ts'
-import { createMembers } from './people/members.ts'
+import type { DirectorySettings } from './people/ldap/directory.ts'
 import type { IssuerSettings } from './people/oidc-issuer.ts'
-import { createPasswordResets } from './people/password-resets.ts'
-import { createRegistration } from './people/registration.ts'
-import { createScimGroups } from './people/scim/groups.ts'
-import { createScimTokens } from './people/scim/tokens.ts'
-import { createScimUsers } from './people/scim/users.ts'
-import { createSecondSteps } from './people/second-steps.ts'
-import { createServiceAccounts } from './people/service-accounts.ts'
-import { createSingleSignOn } from './people/single-sign-on.ts'
-import { createWorkspaces } from './people/workspaces.ts'
+import { createPeople } from './people/services.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
@@ -139,6 +113,8 @@ export function createServices(options: {
   onError: (error: unknown) => void
   onAuditLoss: (loss: LostEvents) => void
   onMailFailure: (failure: MailFailure) => void
+  /** Called when a request of a new password is dropped because too many wait, once a minute at most. */
+  onResetLoss: () => void
   /** Called when the scanner fails, once a minute at most. */
   onScanFailure: (error: Error) => void
   /** Called after each scan of an upload. */
@@ -146,8 +122,8 @@ export function createServices(options: {
   /** Called when a job has found damaged or missing files. */
   onDamage: (damage: Damage) => void
 }) {
-  const { db, secrets, authentication, storage, setupCode, maxUploadBytes, onError } = options
-  const { credentials, limits, tokens } = authentication
+  const { db, secrets, authentication, storage, maxUploadBytes, onError } = options
+  const { credentials, limits } = authentication
   const onLoss = (loss: LostEvents) => {
     options.onAuditLoss(loss)
     // The catalogue follows the events.
@@ -165,27 +141,30 @@ export function createServices(options: {
     recentChanges: audit.recentChanges,
     onError,
   })
-  const registry = createIssuerRegistry({
-    db,
-    secrets,
-    redaction: options.redaction,
-    fetch: options.fetch,
-    oidc: options.oidc,
-  })
   const reservations = new Reservations()
   const { scanner, onScanFailure: onFailure, onScanResult: onResult } = options
   const scans = createUploadScans({ db, scanner, onFailure, onResult })
   const common = { db, storage, secrets, audit, reservations, scans, maxUploadBytes }
   const sharedUploads = createUploadServices({ ...common, onError })
-  const { ldap } = options
-  const directory = ldap && createDirectory(ldap, storage.network)
-  const { oidc } = options
-  const directorySources = directory ? [directory.source] : []
-  const identitySources = oidc ? [oidc.issuer, ...directorySources] : directorySources
-  const groupSources = oidc?.groupsClaim == null ? directorySources : identitySources
-  const members = createMembers({ db, audit, sources: identitySources })
-  const checks = createFactorChecks({ db, secrets, limits: limits.signIns })
-  const secondSteps = createSecondSteps({ db, tokens, limits: limits.signIns, audit, checks })
+  const { mail, onMailFailure } = options
+  const people = createPeople({
+    db,
+    secrets,
+    authentication,
+    audit,
+    network: storage.network,
+    redaction: options.redaction,
+    fetch: options.fetch,
+    setupCode: options.setupCode,
+    oidc: options.oidc,
+    ldap: options.ldap,
+    sendsEmail: mail !== null,
+    sendsResets: mail?.sendsResets ?? false,
+    isWorking: options.workers > 0,
+    onError,
+    onResetLoss: options.onResetLoss,
+  })
+  const { members, passwordResets } = people.services
   const uploads = createResumableUploads(sharedUploads, members)
   const recordEnd = createJobAudit(audit, options.onDamage)
   const entryMetadata = createEntryMetadata({ db, onError })
@@ -204,20 +183,6 @@ export function createServices(options: {
   const feed = createJobFeed({ db, activeGrants: authentication.activeGrants, onError })
   const entryFeed = createEntryFeed({ db, activeGrants: authentication.activeGrants, onError })
   const jobs = createJobs({ db, audit, storage, feed, wake: worker.wake, recordEnd, onEnd })
-  const directorySignIn =
-    directory &&
-    createDirectorySignIn({
-      db,
-      tokens,
-      limits: limits.signIns,
-      audit,
-      directory,
-      requireNoSecondFactor: secondSteps.requireNone,
-    })
-  const stopSync =
-    ldap && directory && ldap.syncMinutes > 0 && options.workers > 0
-      ? startDirectorySync({ db, audit, directory, minutes: ldap.syncMinutes, onError })
-      : async () => {}
   const stopScheduler = options.workers > 0 ? startScheduler({ db, audit, credentials, jobs, onError }) : async () => {}
   const files = createFiles({
     ...common,
@@ -260,16 +225,6 @@ export function createServices(options: {
   const versions = createVersions({ db, storage, secrets, audit, onError, collects: options.workers > 0 })
   const guard = authentication.entryGuard
   const objectLocks = createObjectLocks({ db, storage, audit, guard, onError, collects: options.workers > 0 })
-  const { mail, onMailFailure } = options
-  const notify = createNotify(mail !== null)
-  const passwordResets = createPasswordResets({
-    db,
-    audit,
-    limits: limits.signIns,
-    directory: directorySignIn,
-    notify,
-    sendsLinks: mail?.sendsResets ?? false,
-  })
   const { linkFor } = passwordResets
   const stopMail =
     mail && options.workers > 0 ? startMail(mail, { db, secrets, linkFor, onError, onMailFailure }) : async () => {}
@@ -279,7 +234,7 @@ export function createServices(options: {
       waits.close(),
       approvals.close(),
       stopScheduler(),
-      stopSync(),
+      people.stop(),
       stopSender(),
       stopMail(),
       trash.stop(),
@@ -298,50 +253,9 @@ export function createServices(options: {
     requestLimits: limits.requests,
     audit,
     catalogue,
-    accounts: createAccounts({
-      db,
-      tokens,
-      limits: limits.signIns,
-      audit,
-      directory: directorySignIn,
-      hasSecondFactor: secondSteps.isEnrolled,
-      requireNoSecondFactor: secondSteps.requireNone,
-      notify,
-    }),
-    secondSteps,
-    enrolment: createEnrolment({ db, secrets, audit, checks, notify }),
-    confirmation: createConfirmation({ db, limits: limits.signIns, audit, checks, registry }),
-    /** The LDAP directory; null for none. */
-    directory,
-    registration: createRegistration({ db, tokens, limits: limits.signIns, audit, setupCode }),
-    apiKeys: createApiKeys({ db, secrets, audit }),
+    ...people.services,
     applications: createApplications({ db, secrets, audit, credentials, limits, fetch: options.publicFetch }),
     approvals,
-    members,
-    groups: createGroups({ db, audit, sources: groupSources }),
-    serviceAccounts: createServiceAccounts({ audit }),
-    singleSignOn: createSingleSignOn({
-      db,
-      secrets,
-      tokens,
-      limits: limits.signIns,
-      audit,
-      registry,
-      tests: createIssuerTests({ db, secrets, redaction: options.redaction, audit, credentials, registry }),
-    }),
-    identities: createLinkedIdentities({ db, secrets, audit, registry, notify }),
-    linkInvites: createLinkInvites({ db, secrets, audit, registry, notify }),
-    directories: createDirectories({ db, ldapSource: directory?.source ?? null, sources: groupSources }),
-    scim: {
-      tokens: createScimTokens({ db, audit, limits: limits.requests, registry }),
-      users: createScimUsers({ db, audit }),
-      groups: createScimGroups({ db, audit }),
-    },
-    issuers: createIssuers({ db, secrets, audit, registry, directorySource: directory?.source ?? null }),
-    issuerLogout: createIssuerLogout({ db, secrets, audit, limits: limits.signIns, registry }),
-    invites: createInvites({ db, audit }),
-    passwordResets,
-    workspaces: createWorkspaces({ db, audit, registry, setupCode }),
     providers: createProviders({ db, secrets, storage, audit, uploads, onConnected: catalogue.wake }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,

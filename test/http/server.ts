@@ -137,6 +137,7 @@ export async function serve(
     onError,
     onAuditLoss: () => {},
     onMailFailure: () => {},
+    onResetLoss: () => {},
     onScanFailure: () => {},
     onScanResult: () => {},
     onDamage: () => {},

@@ -17,7 +17,8 @@ interface MailSenderContext extends Omit<OutboxContext, 'onFailure'> {
 }
 
 export interface MailFailure extends OutboxFailure {
-  /** Null for a message to somebody about their account. */
+  about: 'a share' | 'an account' | 'a comment' | 'a new password'
+  /** Null for a message about something else. */
   shareId: string | null
 }
 
@@ -36,7 +37,7 @@ export function startMailSender(context: MailSenderContext): () => Promise<void>
     settle: (email, retrySeconds) => settleMessage(db, 'share_emails', email, retrySeconds),
     send,
     onError,
-    onFailure: (email, failure) => onMailFailure({ shareId: email.share.id, ...failure }),
+    onFailure: (email, failure) => onMailFailure({ about: 'a share', shareId: email.share.id, ...failure }),
   })
 }
 

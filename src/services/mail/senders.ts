@@ -23,12 +23,13 @@ export function startMail(
 ): () => Promise<unknown> {
   const { db, secrets, linkFor, onError, onMailFailure } = context
   const common = { db, send: createMailTransport({ smtpUrl, from }), publicUrl, onError }
-  const onFailure = (failure: OutboxFailure) => onMailFailure({ shareId: null, ...failure })
+  const failed = (about: MailFailure['about']) => (failure: OutboxFailure) =>
+    onMailFailure({ about, shareId: null, ...failure })
   const stops = [
     startMailSender({ ...common, secrets, onMailFailure }),
-    startNoticeSender({ ...common, onFailure }),
-    startMentionSender({ ...common, onFailure }),
-    startResetSender({ ...common, linkFor, onFailure }),
+    startNoticeSender({ ...common, onFailure: failed('an account') }),
+    startMentionSender({ ...common, onFailure: failed('a comment') }),
+    startResetSender({ ...common, linkFor, onFailure: failed('a new password') }),
   ]
   return () => Promise.all(stops.map(stop => stop()))
 }

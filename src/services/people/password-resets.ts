@@ -20,6 +20,7 @@ import { revokeSessionsOf } from '../../db/sessions.ts'
 import { findPasswordByEmail, setPassword } from '../../db/users.ts'
 import { findTheWorkspace, mayUsePassword } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
+import { rarely } from '../../lib/rarely.ts'
 import { maxAddress } from '../audit/event.ts'
 import type { Audit } from '../audit/index.ts'
 import { parseEmail } from '../input.ts'
@@ -51,8 +52,11 @@ export function createPasswordResets(options: {
   notify: Notify
   /** Whether the server sends links by email. */
   sendsLinks: boolean
+  /** Called when a request is dropped because too many wait, once a minute at most. */
+  onLoss: () => void
 }) {
   const { db, audit, limits, directory, notify, sendsLinks } = options
+  const onLoss = rarely(options.onLoss)
 
   return {
     sendsLinks,
@@ -109,7 +113,11 @@ export function createPasswordResets(options: {
           recording.add({ details: { isIgnored: true } })
           return
         }
-        await recording.commit(change => insertResetRequest(change, { email, address }))
+        await recording.commit(async change => {
+          if (await insertResetRequest(change, { email, address })) return
+          recording.add({ details: { isIgnored: true } })
+          onLoss()
+        })
       })
     },
 

@@ -5,6 +5,7 @@ import type { Database } from '../../db/client.ts'
 import type { UnscannedReason, UploadSource } from '../../db/schema.ts'
 import { findScannedUploads } from '../../db/workspaces.ts'
 import { AppError } from '../../errors.ts'
+import { rarely } from '../../lib/rarely.ts'
 import { detach } from '../../storage/body-streams.ts'
 import type { Recording } from '../audit/index.ts'
 import { type ClamdAddress, ClamdScan, type ClamdTimeouts, clamdVersion, ScanFailure, usualTimeouts } from './clamd.ts'
@@ -28,9 +29,6 @@ const sources: Readonly<Record<CredentialKind, UploadSource>> = {
   SESSION: 'SESSIONS',
 }
 
-/** Milliseconds between two warnings in the log. */
-const warningInterval = 60_000
-
 interface ScansOptions {
   db: Database
   /** Null without a scanner. */
@@ -47,13 +45,7 @@ export type UploadScans = ReturnType<typeof createUploadScans>
 export function createUploadScans(options: ScansOptions) {
   const { db, scanner, timeouts = usualTimeouts, onResult } = options
   const slots = new ScanSlots()
-  let warnedAt = Number.NEGATIVE_INFINITY
-
-  function onFailure(error: ScanFailure): void {
-    if (performance.now() - warnedAt < warningInterval) return
-    warnedAt = performance.now()
-    options.onFailure(error)
-  }
+  const onFailure = rarely(options.onFailure)
 
   /** Whether uploads with this credential are scanned. */
   async function applies({ kind, member }: Viewer): Promise<boolean> {
