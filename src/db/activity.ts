@@ -6,9 +6,9 @@ import { formatPath, parsePath } from '../auth/path.ts'
 import type { SearchGrant } from '../auth/policy.ts'
 import { type EventFilter, isAt } from './audit-events.ts'
 import type { Database } from './client.ts'
-import type { AuditAction } from './schema.ts'
+import type { AuditAction, JobKind } from './schema.ts'
 
-/** As the index of the migration lists them. */
+/** What changes list. */
 export const activityActions = [
   'UPLOAD',
   'FOLDER_CREATE',
@@ -20,6 +20,20 @@ export const activityActions = [
   'COMMENT_CREATE',
 ] as const satisfies readonly AuditAction[]
 
+/** The events that are read, as the index of the migration lists them. */
+export const activityEvents = [...activityActions, 'JOB_END'] as const satisfies readonly AuditAction[]
+
+type ActivityAction = (typeof activityActions)[number]
+
+/** The kinds of jobs whose changes are listed. Others check or repair copies. */
+const actionOfJob: Readonly<Partial<Record<JobKind, ActivityAction>>> = {
+  COPY: 'COPY',
+  SYNC: 'COPY',
+  MOVE: 'MOVE',
+  DELETE: 'DELETE',
+  RESTORE: 'RESTORE',
+}
+
 export interface ActivityLocation {
   providerId: string
   /** The name of that time; null for a provider that was disconnected before the event was written. */
@@ -28,12 +42,12 @@ export interface ActivityLocation {
   path: string
 }
 
-/** One change of a file or folder. */
-export interface Activity {
+/** One change of a file or folder, or what a job has changed. */
+export interface ChangedEntry {
   /** A UUID of version 7: ids are in order of time. */
   id: string
   at: Date
-  action: (typeof activityActions)[number]
+  action: ActivityAction
   /** Null for the server and for a visitor with a share link. */
   userId: string | null
   /** The name of that time or, without one, the email up to its "@". */
@@ -42,8 +56,13 @@ export interface Activity {
   isByShareLink: boolean
   /** Null if it is outside of the access of the viewer. */
   location: ActivityLocation | null
-  /** The destination. Null for an action that has none, and if it is outside of the access of the viewer. */
+  /** The destination; for a job, the folder. Null for an action that has none, and if it is outside of the access of the viewer. */
   destination: ActivityLocation | null
+}
+
+export interface FoundActivity extends ChangedEntry {
+  /** The details of the event of a job; null for other changes. */
+  job: Record<string, unknown> | null
 }
 
 /** Milliseconds. A viewer with few base paths in a large workspace may have no recent changes, and then all of them are read. */
@@ -57,16 +76,19 @@ export async function listActivity(
   db: Database,
   { workspaceId, access, viewer }: SearchGrant,
   { limit, before, since }: { limit: number; before: string | null; since: Date },
-): Promise<Activity[]> {
+): Promise<FoundActivity[]> {
   // Literals, so that the partial index matches.
-  const isChange = sql<boolean>`result = 'OK' and action in (${sql.join(activityActions.map(sql.lit))})`
+  const isChange = sql<boolean>`result = 'OK' and action in (${sql.join(activityEvents.map(sql.lit))})`
+  const jobKinds = sql.join(Object.keys(actionOfJob).map(sql.lit))
   let query = db
     .selectFrom('audit_events')
     .select(['id', 'at', 'action', 'user_id', 'credential_kind', 'provider_id', 'provider_name', 'path'])
-    .select(['to_provider_id', 'to_provider_name', 'to_path'])
+    .select(['to_provider_id', 'to_provider_name', 'to_path', 'details'])
     .select(sql<string | null>`coalesce(user_name, split_part(user_email, '@', 1))`.as('user_name'))
     .where('workspace_id', '=', workspaceId)
     .where(isChange)
+    // A job without this number has changed nothing, or its request has an event of its own.
+    .where(sql<boolean>`(action <> 'JOB_END' or details ? 'changed' and details->>'kind' in (${jobKinds}))`)
     .where('id', '>=', firstIdAt(since))
     .orderBy('id', 'desc')
     .limit(limit)
@@ -78,15 +100,17 @@ export async function listActivity(
   })
   return rows.map(row => {
     const isByShareLink = row.credential_kind === 'SHARE'
+    const job = row.action === 'JOB_END' ? row.details : null
     return {
       id: row.id,
       at: row.at,
-      action: row.action as Activity['action'],
+      action: job ? (actionOfJob[job.kind as JobKind] ?? 'COPY') : (row.action as ActivityAction),
       userId: isByShareLink ? null : row.user_id,
       userName: isByShareLink ? null : row.user_name,
       isByShareLink,
       location: locationIn(viewer.access, row.provider_id, row.provider_name, row.path),
       destination: locationIn(viewer.access, row.to_provider_id, row.to_provider_name, row.to_path),
+      job,
     }
   })
 }

@@ -524,7 +524,7 @@ t.test('every field of the schema works in typical use', async t => {
     deleteComment: true,
   })
   const place = '{ providerId providerName path }'
-  const activityFields = `id at action userId userName isByShareLink location ${place} destination ${place}`
+  const activityFields = `id at action userId userName isByShareLink isByJob fileCount location ${place} destination ${place}`
   await app.app.services.audit.flush()
   const { activity } = await ask(
     `query ($within: [LocationInput!]) {

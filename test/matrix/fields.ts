@@ -1126,6 +1126,8 @@ export const nestedFields: Readonly<Record<string, Readonly<Record<string, Neste
     userId: own,
     userName: own,
     isByShareLink: own,
+    isByJob: own,
+    fileCount: own,
     location: own,
     destination: own,
   },

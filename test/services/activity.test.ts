@@ -3,9 +3,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
-import { activityActions } from '../../src/db/activity.ts'
+import { activityEvents } from '../../src/db/activity.ts'
 import { startApp } from '../support/app.ts'
 import { drop, makeShare } from '../support/shares.ts'
+import { until } from '../support/until.ts'
 
 const app = await startApp(t)
 const owner = await app.register('owner@example.org')
@@ -118,13 +119,63 @@ t.test('members see the changes within their folders', async t => {
   )
 })
 
+t.test('what a job has changed is one change, with its number for those who may read all of it', async t => {
+  for (const path of ['/team/in', '/private/tree']) await change('createFolder', 'CreateFolderInput', at(path))
+  for (const path of ['/private/x.txt', '/private/y.txt', '/private/tree/z.txt']) {
+    t.equal((await app.upload(owner.token, disk, path, 'x')).status, 201)
+  }
+  const job = async (input: Input) => {
+    const create = 'mutation ($input: CreateJobInput!) { createJob(input: $input) { job { id } } }'
+    const { createJob } = await app.ask(create, { input }, owner.token)
+    const state = 'query ($id: ID!) { job(id: $id) { state } }'
+    await until(async () => {
+      const { job } = await app.ask(state, { id: createJob.job.id }, owner.token)
+      return ['SUCCEEDED', 'FAILED'].includes(job.state) || job
+    })
+  }
+  const sources = [at('/private/x.txt'), at('/private/y.txt')]
+  const copy = { kind: 'COPY', sources, target: at('/team/in'), conflict: 'RENAME' }
+  await job({ ...copy, dryRun: true })
+  await job(copy)
+  await job({ kind: 'DELETE', sources: [at('/team/in/x.txt'), at('/team/in/y.txt')] })
+  await job({ kind: 'VERIFY', sources: [at('/team')] })
+  const toPath = '/tree'
+  await change('copy', 'CopyInput', { ...at('/private/tree'), toProviderId: memory, toPath, conflict: 'FAIL' })
+  const fields = 'action isByJob fileCount location { path } destination { path }'
+  const seen = async (as: string, within: Input[]) => {
+    await app.app.services.audit.flush()
+    const list = `query ($within: [LocationInput!]) { activity(within: $within, first: 10) { nodes { ${fields} } } }`
+    return (await app.ask(list, { within }, as)).activity.nodes
+  }
+  const isByJob = true
+  t.same(await seen(member.token, [at('/team/in')]), [
+    { action: 'DELETE', isByJob, fileCount: 2, location: { path: '/team/in/x.txt' }, destination: null },
+    { action: 'COPY', isByJob, fileCount: null, location: null, destination: { path: '/team/in' } },
+    { action: 'FOLDER_CREATE', isByJob: false, fileCount: null, location: { path: '/team/in' }, destination: null },
+  ])
+  t.match(await seen(owner.token, [at('/team/in')]), [
+    { action: 'DELETE', fileCount: 2 },
+    { action: 'COPY', fileCount: 2, location: { path: '/private/x.txt' }, destination: { path: '/team/in' } },
+    {},
+  ])
+  t.same(await seen(owner.token, [at(toPath, memory)]), [
+    {
+      action: 'COPY',
+      isByJob: false,
+      fileCount: null,
+      location: { path: '/private/tree' },
+      destination: { path: toPath },
+    },
+  ])
+})
+
 t.test('a list can read the index of changes in its order', async t => {
   const { rows } = await app.db.transaction().execute(async trx => {
     // The table of this test is too small for an index to be worth it.
     await sql`set local enable_seqscan = off`.execute(trx)
     await sql`set local enable_sort = off`.execute(trx)
     return sql<{ 'QUERY PLAN': string }>`explain select id from audit_events
-      where workspace_id = ${disk} and result = 'OK' and action in (${sql.join(activityActions.map(sql.lit))})
+      where workspace_id = ${disk} and result = 'OK' and action in (${sql.join(activityEvents.map(sql.lit))})
       order by id desc limit 10`.execute(trx)
   })
   t.match(rows.map(row => row['QUERY PLAN']).join('\n'), /Index.* using audit_events_activity/)

@@ -2,21 +2,29 @@
 import { type Asked, authorizeSearch, type needs } from '../../auth/needs.ts'
 import { requireAccount } from '../../auth/policy.ts'
 import type { Viewer } from '../../auth/viewer.ts'
-import { type Activity, listActivity } from '../../db/activity.ts'
+import { type ChangedEntry, type FoundActivity, listActivity } from '../../db/activity.ts'
 import type { Database } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { throwTooSlow } from '../catalogue/scope.ts'
 import { parsePageSize } from '../input.ts'
 import { decodeIdCursor, encodeIdCursor } from '../paging.ts'
+import { hasVisibleSources } from './event.ts'
 
-export type { Activity, ActivityLocation } from '../../db/activity.ts'
+export type { ActivityLocation } from '../../db/activity.ts'
 
 export const maxActivityPage = 100
 /** Files and folders of one list. */
 export const maxActivityWithin = 50
 export const activityDays = 90
 const day = 24 * 60 * 60 * 1000
+
+export interface Activity extends ChangedEntry {
+  /** Whether a job did it. */
+  isByJob: boolean
+  /** The number of files that a job has changed. Null for other changes, and for a viewer who may not access all sources of the job. */
+  fileCount: number | null
+}
 
 export interface ActivityPage {
   items: { activity: Activity; cursor: string }[]
@@ -62,10 +70,18 @@ export function createActivity({ db }: { db: Database }) {
           throwTooSlow(error, 'name a file or folder in "within"'),
         ),
       )
-      const items = found.slice(0, limit).map(activity => ({ activity, cursor: encodeIdCursor(activity.id) }))
+      const items = found.slice(0, limit).map(each => ({
+        activity: withCount(each, granted.viewer),
+        cursor: encodeIdCursor(each.id),
+      }))
       return { items, hasNext: found.length > limit }
     },
   }
+}
+
+function withCount({ job, ...activity }: FoundActivity, { access }: Viewer): Activity {
+  const isCounted = job && hasVisibleSources({ action: 'JOB_END', details: job }, access)
+  return { ...activity, isByJob: job !== null, fileCount: isCounted ? Number(job.changed) : null }
 }
 
 function countOf({ basePaths }: { basePaths: ReadonlyMap<string, readonly unknown[]> }): number {

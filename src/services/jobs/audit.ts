@@ -18,6 +18,8 @@ export function createJobAudit(audit: Audit, onDamage: (damage: Damage) => void)
     const user = await findMember(change, workspaceId, userId)
     if (!user) return
     const { files, bytes, skipped, deleted, failed } = job.progress
+    // The mutation of an atomic job has an event of its own.
+    const changed = job.dryRun || job.isAtomic ? 0 : job.kind === 'DELETE' ? deleted : files
     const [location] = job.sources
     const facts = {
       user,
@@ -32,7 +34,16 @@ export function createJobAudit(audit: Audit, onDamage: (damage: Damage) => void)
         ...facts,
         ...(job.target && { to: job.target }),
         bytes,
-        details: { kind: job.kind, state, files, skipped, deleted, failed, ...namedSources(job.sources) },
+        details: {
+          kind: job.kind,
+          state,
+          files,
+          skipped,
+          deleted,
+          failed,
+          ...(changed > 0 && { changed }),
+          ...namedSources(job.sources),
+        },
       },
       job.error?.reason ?? 'OK',
     )

@@ -42,7 +42,7 @@ const ActivityLocationRef = builder.objectRef<ActivityLocation>('ActivityLocatio
 })
 
 const ActivityRef = builder.objectRef<Activity>('Activity').implement({
-  description: 'A change of a file or folder.',
+  description: 'A change of a file or folder, or of the files of a job.',
   fields: t => ({
     id: t.exposeID('id', { description: 'The ID of the change. IDs sort by time.' }),
     at: t.expose('at', { type: 'DateTime', description: 'The time of the change.' }),
@@ -56,17 +56,25 @@ const ActivityRef = builder.objectRef<Activity>('Activity').implement({
       description: 'The name of that member at that time or, without one, the email address up to its "@".',
     }),
     isByShareLink: t.exposeBoolean('isByShareLink', { description: 'Whether a visitor with a share link did it.' }),
+    isByJob: t.exposeBoolean('isByJob', { description: 'Whether a job did it, and not a request of its own.' }),
+    fileCount: t.expose('fileCount', {
+      type: 'SafeInt',
+      nullable: true,
+      description:
+        'The number of files that a job has copied, moved, deleted or restored. Null for other changes, and if you cannot access all sources of the job.',
+    }),
     location: t.field({
       type: ActivityLocationRef,
       nullable: true,
-      description: 'Where it was done; for a move or a copy, the source. Null if you cannot access it.',
+      description:
+        'Where it was done; for a move or a copy, the source, and for a job, its first source. Null if you cannot access it.',
       resolve: activity => activity.location,
     }),
     destination: t.field({
       type: ActivityLocationRef,
       nullable: true,
       description:
-        'Where a move, a copy or a new name has put it. Null for other actions, and if you cannot access it.',
+        'Where a move, a copy or a new name has put it; for a job, the folder. Null for other actions, and if you cannot access it.',
       resolve: activity => activity.destination,
     }),
   }),
@@ -77,7 +85,7 @@ const ActivityConnection = definePage<Activity>('Activity', ActivityRef, 'change
 builder.queryField('activity', t =>
   t.field({
     type: ActivityConnection,
-    description: `Returns the changes of files and folders that you can access in the last ${activityDays} days, the newest first. They do not include what jobs did with each file.`,
+    description: `Returns the changes of files and folders that you can access in the last ${activityDays} days, the newest first. What a job has copied, moved, deleted or restored is one change.`,
     authScopes: at(needs.search),
     args: {
       within: t.arg({

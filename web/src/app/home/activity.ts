@@ -8,7 +8,7 @@ const ActivityQuery = graphql(`
   query Activity($first: Int!, $after: String) {
     activity(first: $first, after: $after) {
       nodes {
-        id at action userId userName isByShareLink
+        id at action userId userName isByShareLink isByJob fileCount
         location { providerId providerName path }
         destination { providerId providerName path }
       }
@@ -30,7 +30,7 @@ export async function listActivity(
 
 /** A change as a sentence names it: at its destination, where the entry is since then. */
 export function toTeamChange(activity: Activity): TeamChange {
-  const { id, at, action, userId, userName, isByShareLink, location, destination } = activity
+  const { id, at, action, userId, userName, isByShareLink, isByJob, fileCount, location, destination } = activity
   const shown = destination ?? location
   return {
     id,
@@ -41,5 +41,8 @@ export function toTeamChange(activity: Activity): TeamChange {
     providerId: shown?.providerId ?? null,
     providerName: shown?.providerName ?? null,
     path: shown?.path ?? null,
+    // The destination of a job is the folder into which it has put its files.
+    isFolder: isByJob && destination !== null,
+    count: fileCount,
   }
 }

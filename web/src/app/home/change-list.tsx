@@ -21,11 +21,15 @@ export interface TeamChange {
   providerName: string | null
   /** Null for a change of the storage itself. */
   path: string | null
+  /** Whether the path is that of the folder of what was changed. */
+  isFolder: boolean
+  /** The number of files that a job has changed; null for other changes. */
+  count: number | null
 }
 
 interface ChangeGroup {
   change: TeamChange
-  /** The number of changes of the same kind in the same folder, one after the other. */
+  /** The number of files and folders that were changed in the same way in the same folder, one after the other. */
   count: number
 }
 
@@ -36,7 +40,6 @@ export function isTeamAction(action: string): action is ChangeAction {
 /** Joins changes of the same kind in the same folder by the same person that follow each other. */
 export function groupChanges(changes: readonly TeamChange[]): ChangeGroup[] {
   const groups: ChangeGroup[] = []
-  const folderOf = ({ path }: TeamChange) => path !== null && parentPath(path)
   for (const change of changes) {
     const last = groups.at(-1)
     const isSame =
@@ -45,10 +48,14 @@ export function groupChanges(changes: readonly TeamChange[]): ChangeGroup[] {
       last.change.who === change.who &&
       last.change.providerId === change.providerId &&
       folderOf(last.change) === folderOf(change)
-    if (isSame) last.count += 1
-    else groups.push({ change, count: 1 })
+    if (isSame) last.count += change.count ?? 1
+    else groups.push({ change, count: change.count ?? 1 })
   }
   return groups
+}
+
+function folderOf({ path, isFolder }: TeamChange): string | null {
+  return path === null || isFolder ? path : parentPath(path)
 }
 
 export function ChangeList({ groups }: { groups: readonly ChangeGroup[] }) {
@@ -74,11 +81,12 @@ export function ChangeList({ groups }: { groups: readonly ChangeGroup[] }) {
 }
 
 /** Names the file of one change, or counts the files of several, and links their folder. */
-function Subject({ change: { providerId, providerName, path }, count }: ChangeGroup) {
-  if (providerId === null || path === null) return providerName
-  const what = count > 1 ? texts.items(count) : common.quoted(nameOfPath(path))
+function Subject({ change, count }: ChangeGroup) {
+  const { providerId, providerName, path } = change
+  const folder = folderOf(change)
+  if (providerId === null || path === null || folder === null) return providerName
+  const what = count > 1 || change.count !== null ? texts.items(count) : common.quoted(nameOfPath(path))
   if (providerName === null) return what
-  const folder = parentPath(path)
   const name = folder === '/' ? providerName : nameOfPath(folder)
   return (
     <>

@@ -10,7 +10,9 @@ import { SectionHead } from './section-head.tsx'
 const TeamChangesQuery = graphql(`
   query TeamChanges {
     auditEvents(first: 100, filter: { result: "OK" }) {
-      nodes { id at action userId userName userEmail providerId providerName path }
+      nodes {
+        id at action userId userName userEmail providerId providerName path toProviderId toProviderName toPath details
+      }
     }
   }
 `)
@@ -37,9 +39,26 @@ export function TeamChanges({ isAdmin }: { isAdmin: boolean }) {
 
 async function auditedChanges(signal: AbortSignal): Promise<TeamChange[]> {
   const { nodes } = (await ask(TeamChangesQuery, {}, { signal })).auditEvents
-  return nodes.flatMap(({ action, userName, userEmail, ...event }) =>
-    isTeamAction(action) ? [{ ...event, action, who: userName ?? userEmail ?? texts.server }] : [],
-  )
+  return nodes.flatMap((event): TeamChange[] => {
+    const { id, at, userId, userName, userEmail, providerId, providerName, path } = event
+    const change = { id, at, userId, who: userName ?? userEmail ?? texts.server, providerId, providerName, path }
+    const job = event.action === 'JOB_END' ? changeOfJob(event.details) : null
+    if (job) {
+      const { toProviderId, toProviderName, toPath } = event
+      const target = toPath !== null && { providerId: toProviderId, providerName: toProviderName, path: toPath }
+      return [{ ...change, ...target, ...job, isFolder: toPath !== null }]
+    }
+    return isTeamAction(event.action) ? [{ ...change, action: event.action, isFolder: false, count: null }] : []
+  })
+}
+
+const actionOfJob = { COPY: 'COPY', SYNC: 'COPY', MOVE: 'MOVE', DELETE: 'DELETE', RESTORE: 'RESTORE' } as const
+
+/** What a job has changed, from the details of the event of its end; null for one that has changed nothing. */
+function changeOfJob(details: unknown) {
+  const { kind, changed } = details as { kind?: keyof typeof actionOfJob; changed?: number }
+  const action = kind && actionOfJob[kind]
+  return action && changed ? { action, count: changed } : null
 }
 
 async function recentChanges(signal: AbortSignal): Promise<TeamChange[]> {

@@ -13,7 +13,7 @@ import { Loading } from '../../ui/loading.tsx'
 const EntryActivityQuery = graphql(`
   query EntryActivity($within: [LocationInput!]!) {
     activity(first: 20, within: $within) {
-      nodes { id at action userName isByShareLink destination { path } }
+      nodes { id at action userName isByShareLink fileCount destination { path } }
     }
   }
 `)
@@ -34,9 +34,10 @@ export function EntryActivity({ location: { providerId, path } }: { location: St
       {data?.length === 0 && <p className="help">{homeTexts.noActivity}</p>}
       {data && data.length > 0 && (
         <ul className="history">
-          {data.map(({ id, at, action, userName, isByShareLink, destination }) => {
+          {data.map(({ id, at, action, userName, isByShareLink, fileCount, destination }) => {
             const who = isByShareLink ? homeTexts.visitor : (userName ?? homeTexts.server)
-            const what = auditTexts.actions[action] + (destination === null ? '' : ` → ${destination.path}`)
+            const count = fileCount === null ? '' : ` (${homeTexts.items(fileCount)})`
+            const what = auditTexts.actions[action] + count + (destination === null ? '' : ` → ${destination.path}`)
             return (
               <li key={id}>
                 <span>{texts.event(who, what, null)}</span>
