@@ -29,7 +29,7 @@ t.test('bash completes commands, options and values', async t => {
     t.same([status, stderr], [0, ''], typed)
     return stdout.split('\n').filter(word => word !== '')
   }
-  t.same(await complete('c'), ['cat', 'cp', 'copies', 'completion'])
+  t.same(await complete('c'), ['cat', 'cp', 'copies', 'comment', 'completion'])
   t.ok((await complete('')).length > 10)
   t.same(await complete('jobs', 're'), ['resume', 'retry'])
   t.same(await complete('keys', ''), ['list', 'create', 'revoke'])

@@ -3,6 +3,7 @@
  * without an account; GraphQL and REST requests leave through `Transport`. `Graphql` runs documents and subscriptions, and
  * `upload.ts` and `download.ts` move content. It knows the server by its API alone.
  */
+import { type Activity, type ActivityOptions, listActivity } from './activity.ts'
 import { type Approval, decideApproval, followApprovals, listApprovals } from './approvals.ts'
 import { type Comment, createComment, deleteComment, listComments, updateComment } from './comments.ts'
 import { checkCopies, createCopies, type KeptCopies, listKeptCopies, type NewCopies } from './copies.ts'
@@ -48,6 +49,7 @@ import {
   type VersionsOptions,
 } from './versions.ts'
 
+export type { Activity, ActivityLocation, ActivityOptions } from './activity.ts'
 export type { Approval } from './approvals.ts'
 export type { Comment, CommentPerson } from './comments.ts'
 export { expandAtOnce, forEachAtOnce } from './concurrency.ts'
@@ -206,6 +208,11 @@ export class Stowage {
   constructor(options: StowageOptions) {
     this.#transport = new Transport(options)
     this.#graphql = new Graphql(this.#transport)
+  }
+
+  /** Yields what has changed in the last 90 days, everywhere or at some files and folders and below them, the newest first. */
+  activity(options: ActivityOptions = {}): AsyncGenerator<Activity, void, undefined> {
+    return listActivity(this.#graphql, options)
   }
 
   /** Yields the files and folders whose names contain a text, in all storages: the best matches first, then the newest. */

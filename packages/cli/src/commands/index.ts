@@ -1,5 +1,7 @@
 /** The list of all commands. The help, the completion and the documentation have their order. */
 import type { Command } from '../command.ts'
+import { activity } from './activity.ts'
+import { commentAdd, commentLs, commentRm } from './comments.ts'
 import { completionCommand } from './completion.ts'
 import { copiesCheck, copiesCreate, copiesLs, copiesReport } from './copies.ts'
 import { cp, mv } from './cp.ts'
@@ -51,6 +53,10 @@ const ownCommands: readonly Command[] = [
   tagLs,
   tagAdd,
   tagRm,
+  commentLs,
+  commentAdd,
+  commentRm,
+  activity,
   holdLs,
   holdCreate,
   holdRelease,
