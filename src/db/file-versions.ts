@@ -61,8 +61,8 @@ const leaseEnd = secondsFromNow(2 * 60)
 const retryTime = secondsFromNow(60 * 60)
 
 /**
- * Stores a version that is going to be kept for this number of days, with a copy of each lock of the object. Whoever is charged for the file
- * is charged for the version. If uploads have met whose files are not charged yet, that is whoever stored the last one.
+ * Stores a version that is going to be kept for this number of days, with a copy of each lock of the object. The member who is charged for the
+ * file is charged for the version. If uploads have met whose files are not charged yet, that is the one who stored the last file.
  */
 export async function insertVersion(db: Database, version: NewEarlierVersion, days: number): Promise<EarlierVersion> {
   const path = storedPath(version.path)

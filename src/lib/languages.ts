@@ -24,7 +24,9 @@ export type Language = (typeof languages)[number]
 
 /** Returns whether lines of the language begin at the right. */
 export function isRightToLeft(tag: string): boolean {
-  return ['ar', 'he'].includes(tag)
+  // TypeScript has no type of this method yet: https://github.com/tc39/proposal-intl-locale-info
+  const locale = new Intl.Locale(tag) as Intl.Locale & { getTextInfo(): { direction?: 'ltr' | 'rtl' } }
+  return locale.getTextInfo().direction === 'rtl'
 }
 
 export function isLanguage(tag: string | null): tag is Language {

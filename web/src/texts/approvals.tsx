@@ -6,7 +6,7 @@ import { formatNumber } from './format.ts'
 export const texts = catalog('approvals', {
   approvals: 'Approvals',
   waiting: (count: number) => (count === 1 ? '1 approval' : `${formatNumber(count)} approvals`),
-  help: 'What agents want to delete or replace, and waits until you decide. If you do not decide within an hour, nothing happens.',
+  help: 'Calls of agents that delete or replace something wait here until you decide. If you do not decide within an hour, nothing happens.',
   loading: 'Loading the approvals',
   none: 'Nothing waits for you.',
   request: 'Request',

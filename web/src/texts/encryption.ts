@@ -4,14 +4,14 @@ import { catalog } from './catalog.ts'
 export const texts = catalog('encryption', {
   encrypt: 'Encrypt the storage',
   encryptHelp:
-    'Stowage encrypts everything before it gets there, so whoever runs the back end can read neither contents nor names. The format is that of rclone crypt. It cannot change later.',
+    'Stowage encrypts everything before it gets there, so the people who run the back end can read neither contents nor names. The format is that of rclone crypt. It cannot change later.',
   source: 'Where does the password come from?',
   sources: { MADE: 'Make one for me', OWN: 'My own', EXISTING: 'An existing rclone crypt remote' },
   sourceHelp: {
     MADE: 'A random one that nobody can guess. You see it once, before the storage is connected.',
-    OWN: 'Whoever has the files can try passwords for as long as they like: use a long, random one.',
+    OWN: 'Anyone who has the files can try passwords for as long as they like: use a long, random one.',
     EXISTING:
-      'What rclone has encrypted there opens as it is. Choose the same settings as in rclone, and the folder that its remote leads to.',
+      'Files that rclone has encrypted there open as they are. Choose the same settings as in rclone, and the folder that its remote leads to.',
   },
   password: 'Encryption password',
   existingPassword:
@@ -40,7 +40,7 @@ export const texts = catalog('encryption', {
   // The recovery sheet
   sheetTitle: 'Keep the recovery sheet',
   sheetHelp:
-    'Whoever has this sheet can read the files. Without it, nobody can once this server is lost. Stowage never shows it again: print it, save it or copy it to a safe place now.',
+    'Anyone who has this sheet can read the files. Without it, nobody can once this server is lost. Stowage never shows it again: print it, save it or copy it to a safe place now.',
   sheetName: 'Recovery sheet',
   storage: 'Storage',
   written: 'Written on',
@@ -63,7 +63,7 @@ export const texts = catalog('encryption', {
   /** The text of the file. */
   sheet: (storage: string, date: string, facts: string, commands: string) => `Recovery sheet of an encrypted storage
 
-Whoever has this sheet can read the files. Without it, nobody can once the server is lost.
+Anyone who has this sheet can read the files. Without it, nobody can once the server is lost.
 
 Storage: ${storage}
 Written on: ${date}

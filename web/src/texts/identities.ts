@@ -17,7 +17,7 @@ export const texts = catalog('identities', {
   linkTitle: (issuer: string) => `Link your account at ${issuer}?`,
   theIssuer: 'the issuer',
   link: 'Link',
-  linkHelp: (issuer: string) => `Whoever signs in to this account at ${issuer} can then use Stowage as you.`,
+  linkHelp: (issuer: string) => `Anyone who signs in to this account at ${issuer} can then use Stowage as you.`,
   inviteTitle: 'Link your account',
   inviteHelp: (account: string) =>
     `An administrator has invited you to link an account at an issuer with ${account}. You then sign in with it.`,
@@ -25,7 +25,7 @@ export const texts = catalog('identities', {
   inviteElsewhere: 'This sign-in began in another tab or browser. Open the link of your invite again.',
   acceptTitle: (issuer: string, account: string) => `Link your account at ${issuer} with ${account}?`,
   acceptHelp: (identity: string, account: string) =>
-    `Whoever signs in as ${identity} can then use Stowage as ${account}. Continue only if both are yours.`,
+    `Anyone who signs in as ${identity} can then use Stowage as ${account}. Continue only if both are yours.`,
   removeTitle: (account: string) => `Remove ${account}?`,
   removeHelp: 'You can no longer sign in with it, and the sessions that began with it end.',
 })

@@ -157,7 +157,7 @@ export const texts = catalog('settings', {
   publicKey: 'Public key of SSH (optional)',
   publicKeyExample: 'ssh-ed25519 AAAA…',
   publicKeyHelp:
-    'The content of a “.pub” file. Whoever has its private key uses SFTP without the value of the API key. The user name is the email of the account.',
+    'The content of a “.pub” file. Anyone who has its private key uses SFTP without the value of the API key. The user name is the email of the account.',
   publicKeyOf: (fingerprint: ReactNode, userName: ReactNode) => (
     <>
       SSH {fingerprint}, user name {userName}
