@@ -1,7 +1,7 @@
 /** Helpers for tests of the file pages. Each test file has its own server. */
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { isAccessible, startBrowser, type Visit, visit } from './browser.ts'
@@ -38,6 +38,12 @@ export async function startFolder(page: Page): Promise<void> {
 export async function signOut(page: Page): Promise<void> {
   await button(page, 'Account').click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
+}
+
+/** Types over a text as a person does, so that the field is validated when it loses the focus to the next press. */
+export async function correct(field: Locator, text: string): Promise<void> {
+  await field.selectText()
+  await field.pressSequentially(text)
 }
 
 /** The row with the keyboard focus. */
