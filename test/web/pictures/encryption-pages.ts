@@ -1,5 +1,5 @@
-import type { Visit } from './browser.ts'
-import { button, dialog } from './files.ts'
+import type { Visit } from '../browser.ts'
+import { button, dialog } from '../files.ts'
 
 const encrypt = (page: Visit) => page.getByRole('switch', { name: 'Encrypt the storage' }).press('Space')
 
