@@ -219,6 +219,7 @@ catalogues.content_lease_until timestamp with time zone
 catalogues.changes_cursor text
 catalogues.changes_server uuid
 catalogues.changes_retry_at timestamp with time zone
+catalogues.usage_due_at timestamp with time zone not null default now()
 catalogues: catalogues_mode_check CHECK ((mode = ANY (ARRAY['OFF'::text, 'NAMES'::text, 'CONTENT'::text])))
 catalogues: catalogues_pkey PRIMARY KEY (id)
 catalogues: catalogues_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE SET NULL
@@ -681,6 +682,11 @@ login_challenges: login_challenges_workspace_id_user_id_fkey FOREIGN KEY (worksp
 CREATE INDEX login_challenges_expires_at ON public.login_challenges USING btree (expires_at)
 CREATE INDEX login_challenges_member ON public.login_challenges USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX login_challenges_pkey ON public.login_challenges USING btree (token_hash)
+lost_emails.id uuid not null default gen_random_uuid()
+lost_emails.at timestamp with time zone not null default now()
+lost_emails: lost_emails_pkey PRIMARY KEY (id)
+CREATE INDEX lost_emails_at ON public.lost_emails USING btree (at)
+CREATE UNIQUE INDEX lost_emails_pkey ON public.lost_emails USING btree (id)
 mailed_resets.token_hash bytea not null
 mailed_resets.workspace_id uuid not null
 mailed_resets.user_id uuid not null
@@ -1043,6 +1049,14 @@ CREATE INDEX scim_users_order ON public.scim_users USING btree (directory_id, cr
 CREATE UNIQUE INDEX scim_users_directory_id_external_id_key ON public.scim_users USING btree (directory_id, external_id)
 CREATE UNIQUE INDEX scim_users_directory_id_user_name_key_key ON public.scim_users USING btree (directory_id, user_name_key)
 CREATE UNIQUE INDEX scim_users_pkey ON public.scim_users USING btree (workspace_id, user_id)
+server_processes.id uuid not null
+server_processes.host text not null
+server_processes.version text not null
+server_processes.node_version text not null
+server_processes.started_at timestamp with time zone not null
+server_processes.renewed_at timestamp with time zone not null
+server_processes: server_processes_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX server_processes_pkey ON public.server_processes USING btree (id)
 sessions.id uuid not null default gen_random_uuid()
 sessions.workspace_id uuid not null
 sessions.user_id uuid not null
@@ -1264,6 +1278,13 @@ CREATE INDEX uploads_owner ON public.uploads USING btree (workspace_id, user_id)
 CREATE INDEX uploads_provider_id ON public.uploads USING btree (provider_id)
 CREATE UNIQUE INDEX uploads_pkey ON public.uploads USING btree (id)
 CREATE UNIQUE INDEX uploads_reserved ON public.uploads USING btree (provider_id, md5(path)) WHERE reserves
+usage_days.provider_id uuid not null
+usage_days.day date not null
+usage_days.files bigint not null
+usage_days.bytes bigint not null
+usage_days: usage_days_pkey PRIMARY KEY (provider_id, day)
+usage_days: usage_days_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES providers(id) ON DELETE CASCADE
+CREATE UNIQUE INDEX usage_days_pkey ON public.usage_days USING btree (provider_id, day)
 used_sign_ins.state_hash bytea not null
 used_sign_ins.expires_at timestamp with time zone not null
 used_sign_ins: used_sign_ins_pkey PRIMARY KEY (state_hash)

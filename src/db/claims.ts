@@ -8,6 +8,7 @@ import type { Schema } from './schema.ts'
 
 type Table =
   | 'account_notices'
+  | 'catalogues'
   | 'comment_notices'
   | 'directory_syncs'
   | 'entry_holds'

@@ -43,3 +43,15 @@ export async function settleMessage(
     update ${sql.table(outbox)} set attempts = attempts + 1, next_attempt_at = ${secondsFromNow(retrySeconds)}
     where ${isClaimed}`.execute(db)
 }
+
+/** Days that an email that was given up is remembered. */
+const lostDays = 30
+
+/** Remembers that an email was given up. */
+export async function noteLostEmail(db: Database): Promise<void> {
+  await db.insertInto('lost_emails').defaultValues().execute()
+}
+
+export async function deleteOldLostEmails(db: Database): Promise<void> {
+  await sql`delete from lost_emails where at < now() - make_interval(days => ${lostDays})`.execute(db)
+}

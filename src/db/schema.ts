@@ -213,6 +213,9 @@ export interface Schema {
   quota_changes: QuotaChangeTable
   quota_marks: QuotaMarkTable
   quota_counts: QuotaCountTable
+  usage_days: UsageDayTable
+  server_processes: ServerProcessTable
+  lost_emails: LostEmailTable
 }
 
 /** Set by the database by default, and never updated. */
@@ -1445,6 +1448,8 @@ interface CatalogueTable {
   changes_server: string | null
   /** When a server may ask again after a failure. */
   changes_retry_at: Date | null
+  /** When the files are added up next, for `usage_days`. */
+  usage_due_at: Generated<Date>
 }
 
 /** Where the catalogue is to look at a time, because no event of the audit log says that something has changed. */
@@ -1667,4 +1672,30 @@ interface QuotaCountTable {
   due_at: Generated<Date>
   /** When somebody wanted a count last: one that began before does not make the sums exact. */
   wanted_at: Date | null
+}
+
+/** The usage of a provider on a day, in UTC. */
+interface UsageDayTable {
+  provider_id: string
+  /** "YYYY-MM-DD" to write; a read selects a text. */
+  day: ColumnType<Date, string, never>
+  files: Bytes
+  bytes: Bytes
+}
+
+/** A process of a server. One that was killed leaves its row. */
+interface ServerProcessTable {
+  id: string
+  /** The name of its machine. */
+  host: string
+  version: string
+  node_version: string
+  started_at: Date
+  renewed_at: Date
+}
+
+/** An email that was given up. */
+interface LostEmailTable {
+  id: Generated<string>
+  at: CreatedAt
 }

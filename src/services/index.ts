@@ -42,6 +42,7 @@ import type { MailFailure } from './mail/index.ts'
 import { startMail } from './mail/senders.ts'
 import type { MailSettings } from './mail/transport.ts'
 import { createOpenFiles } from './open-files/index.ts'
+import { createOverview } from './overview/index.ts'
 import type { Authentication } from './people/authentication.ts'
 import type { DirectorySettings } from './people/ldap/directory.ts'
 import type { IssuerSettings } from './people/oidc-issuer.ts'
@@ -225,6 +226,7 @@ export function createServices(options: {
   const versions = createVersions({ db, storage, secrets, audit, onError, collects: options.workers > 0 })
   const guard = authentication.entryGuard
   const objectLocks = createObjectLocks({ db, storage, audit, guard, onError, collects: options.workers > 0 })
+  const overview = createOverview({ db, isWorking: options.workers > 0 && options.catalogueHours > 0, onError })
   const { linkFor } = passwordResets
   const stopMail =
     mail && options.workers > 0 ? startMail(mail, { db, secrets, linkFor, onError, onMailFailure }) : async () => {}
@@ -242,6 +244,7 @@ export function createServices(options: {
       versions.stop(),
       objectLocks.stop(),
       catalogue.stopWork(),
+      overview.stop(),
       worker.close(),
       feed.close(),
       entryFeed.close(),
@@ -306,6 +309,7 @@ export function createServices(options: {
     entryStars: createEntryStars({ db, storage, audit }),
     entryTags: createEntryTags({ db, storage, audit }),
     activity: createActivity({ db }),
+    overview,
     entryComments: createEntryComments({
       db,
       storage,

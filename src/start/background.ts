@@ -20,6 +20,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
     authorization,
     audit,
     jobs,
+    overview,
     passwordResets,
     secondSteps,
     shares,
@@ -41,6 +42,7 @@ export function startBackgroundWork(services: Services, isRotating: boolean, log
       entryLocks.sweep(),
       objectLocks.sweep(signal),
       audit.sweep(signal),
+      overview.sweep(),
     ])
   const stops = [
     sweepEvery(sweepInterval, sweep, log),

@@ -79,6 +79,7 @@ export async function serve(
     const { register } = metrics ?? {}
     cleanup.defer(await listenForSftp(app.services, settings.sftpAddress, settings, { log, register }))
   }
+  cleanup.defer(app.services.overview.announce())
   const { installation } = app.services.workspaces
   if (isFirst) {
     cleanup.defer(startBackgroundWork(app.services, previous !== null, log))

@@ -925,6 +925,24 @@ t.test('every field of the schema works in typical use', async t => {
     revokeScimToken: true,
   })
 
+  const { overview, usageHistory } = await ask(
+    `{
+      overview {
+        people { roles { role members } activeIn7Days activeIn30Days withoutSecondFactor invites serviceAccounts deactivated }
+        storages { provider { id } files bytes addedBytes }
+        failures { kind count latestAt }
+        server {
+          version postgresVersion migration databaseBytes hasMixedVersions
+          processes { id host version nodeVersion startedAt seenAt isAlive }
+        }
+      }
+      usageHistory(days: 7, providerId: null) { day files bytes }
+    }`,
+  )
+  // The storages are disconnected by now: see test/services/overview.test.ts.
+  t.match(overview, { storages: [], server: { version: /^\d/, hasMixedVersions: false } })
+  t.same(usageHistory, [])
+
   // They need an issuer: see test/http/single-sign-on.test.ts.
   t.same(await ask('{ issuerLogout { name url } }'), { issuerLogout: null })
   t.same(await ask('{ identities { id issuer email createdAt lastUsedAt } }'), { identities: [] })

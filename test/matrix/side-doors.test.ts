@@ -141,6 +141,11 @@ t.test('no nested field reveals data outside the access of a credential', async 
     const isRead = search.coverage.every(({ isContentComplete }: { isContentComplete: boolean }) => isContentComplete)
     return (isRead && search.nodes.every(({ snippet }: { snippet: string }) => snippet.includes('content'))) || search
   })
+  await sql`insert into usage_days (provider_id, day, files, bytes) select id, current_date, 1, 1 from providers
+    on conflict do nothing`.execute(world.app.db)
+  await sql`insert into server_processes (id, host, version, node_version, started_at, renewed_at)
+    values (gen_random_uuid(), 'server', '1.0.0', '24.0.0', now(), now())`.execute(world.app.db)
+  await sql`insert into lost_emails default values`.execute(world.app.db)
   const mark = `mutation ($at: LocationInput!, $tagged: UpdateTagsInput!, $comment: CreateCommentInput!) {
     addStar(input: $at) updateTags(input: $tagged) createComment(input: $comment) { id } }`
   const at = { providerId: world.providers.main, path: base }

@@ -46,8 +46,10 @@ async function refresh(): Promise<void> {
     if (stateOfBundle() === state) throw new AlreadyBuilt()
     // The package contains the console.
     symlinkSync(join(root, 'web'), join(folder, 'web'))
-    // Like the package. Without it, each start parses the modules once more to find out what they are.
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    // Like the package, which reads its own version. Without the type, each start parses the modules once more to find out what they are.
+    const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const exports = { './package.json': './package.json' }
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version, type, exports }))
     writeFileSync(join(folder, 'state'), state)
   }
   await buildServer(bundle, complete, ofTests).catch(error => {

@@ -1070,6 +1070,9 @@ export interface EntryLock {
 /** The ways to prove who you are. */
 export type Factor = 'ISSUER' | 'PASSKEY' | 'PASSWORD' | 'RECOVERY_CODE' | 'TOTP'
 
+/** A kind of failure. */
+export type FailureKind = 'DAMAGE' | 'DELIVERIES' | 'DIRECTORY' | 'EMAILS' | 'JOBS' | 'SCHEDULES' | 'SIGN_INS' | 'STORAGES' | 'WEBHOOKS'
+
 /** A file. */
 export interface File {
   __typename: 'File'
@@ -1597,6 +1600,79 @@ export type NameEncoding = 'BASE32' | 'BASE64' | 'BASE32768'
 /** Whether the names of an encrypted provider are encrypted. */
 export type NameEncryption = 'OFF' | 'STANDARD'
 
+/** The facts that an administrator looks at first. */
+export interface Overview {
+  __typename: 'Overview'
+  /** The failures that last, and those of the last seven days. Kinds without failures are missing. */
+  failures: readonly (OverviewFailure)[]
+  /** The people in the workspace. */
+  people: OverviewPeople
+  /** The versions and processes that run. */
+  server: OverviewServer
+  /** The providers, the oldest first. */
+  storages: readonly (OverviewStorage)[]
+}
+
+/** Failures of one kind. */
+export interface OverviewFailure {
+  __typename: 'OverviewFailure'
+  /** The number of failures. */
+  count: number
+  /** The kind. */
+  kind: FailureKind
+  /** The time of the last one, or null if it is not known. */
+  latestAt: string | null
+}
+
+/** The number of people in the workspace. Members who are deactivated count only where they are named. */
+export interface OverviewPeople {
+  __typename: 'OverviewPeople'
+  /** The members who signed in, used a key or did something that the audit log has, in the last seven days. */
+  activeIn7Days: number
+  /** The same in the last 30 days. */
+  activeIn30Days: number
+  /** The members who are deactivated. */
+  deactivated: number
+  /** The invites that nobody has used and that have not expired. */
+  invites: number
+  /** The members of each role, the highest first. */
+  roles: readonly (RoleCount)[]
+  /** The accounts of programs. */
+  serviceAccounts: number
+  /** The members who sign in with a password alone. */
+  withoutSecondFactor: number
+}
+
+/** The versions and processes that run. */
+export interface OverviewServer {
+  __typename: 'OverviewServer'
+  /** The bytes that the database takes on its disk. */
+  databaseBytes: number
+  /** Whether the processes that run have several versions of Stowage, as during an update. */
+  hasMixedVersions: boolean
+  /** The last step of the schema of the database. */
+  migration: string
+  /** The version of PostgreSQL. */
+  postgresVersion: string
+  /** The processes that run, and for an hour those that were killed. */
+  processes: readonly (ServerProcess)[]
+  /** The version of Stowage of the server that responds. */
+  version: string
+}
+
+/** A provider with its usage, which a server adds up from the catalogue several times a day. */
+export interface OverviewStorage {
+  __typename: 'OverviewStorage'
+  /** The bytes that were added in the last 30 days, negative for fewer. Null if nothing is known from then. */
+  addedBytes: number | null
+  /** The bytes of all files, or null if they were never counted. */
+  bytes: number | null
+  /** The number of files, or null if they were never counted. */
+  files: number | null
+  /** The provider. */
+  provider: StorageProvider
+}
+
 /** The position of a page in its list. */
 export interface PageInfo {
   __typename: 'PageInfo'
@@ -1939,6 +2015,15 @@ export interface RestoreVersionInput {
 /** The role of a member in the workspace. A credential never has more access than the role of its owner. */
 export type Role = 'ADMIN' | 'EDITOR' | 'NONE' | 'OWNER' | 'VIEWER'
 
+/** How many members have a role. */
+export interface RoleCount {
+  __typename: 'RoleCount'
+  /** The number of members. */
+  members: number
+  /** The strongest role of a member and their groups. */
+  role: Role
+}
+
 /** The credentials of an API key for programs that speak S3. They have exactly the access of the key and end with it. */
 export interface S3Credentials {
   __typename: 'S3Credentials'
@@ -2158,6 +2243,25 @@ export interface ServerFolders {
   parent: string | null
   /** The folder that was listed. Null above all folders that the operator allows. */
   path: string | null
+}
+
+/** A process of a server. */
+export interface ServerProcess {
+  __typename: 'ServerProcess'
+  /** The name of its machine or container. */
+  host: string
+  /** The ID of the process, which lasts as long as it runs. */
+  id: string
+  /** Whether it has shown lately that it runs. */
+  isAlive: boolean
+  /** The version of Node.js. */
+  nodeVersion: string
+  /** The time at which it last showed that it runs, which it does twice a minute. */
+  seenAt: string
+  /** The time at which it started. */
+  startedAt: string
+  /** The version of Stowage. */
+  version: string
 }
 
 /** A session in which you are signed in. */
@@ -2734,6 +2838,17 @@ export interface UploadTicket {
   path: string
   /** The URL. */
   url: string
+}
+
+/** The usage of providers on a day. */
+export interface UsageDay {
+  __typename: 'UsageDay'
+  /** The bytes of all files. */
+  bytes: number
+  /** The beginning of the day, in UTC. */
+  day: string
+  /** The number of files. */
+  files: number
 }
 
 /** A folder or a whole storage, with the files in it and below. */

@@ -1,5 +1,4 @@
 /** Serves one message with the official library. Import this file only when there is a request. */
-import { createRequire } from 'node:module'
 import {
   type CallToolResult,
   createMcpHandler,
@@ -13,6 +12,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { includesScope, type Scope, scopes } from '../../auth/scopes.ts'
 import { type AppError, publicError, reasons, toAppError } from '../../errors.ts'
+import { version } from '../../lib/version.ts'
 import { needsConsent } from './challenge.ts'
 import type { McpCall, McpTool } from './tool.ts'
 import { tools } from './tools/index.ts'
@@ -62,8 +62,6 @@ async function serveEarlier(call: McpCall, request: Request, parsedBody: unknown
 function refusal(code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status: 400 })
 }
-
-const { version }: { version: string } = createRequire(import.meta.url)('stowage/package.json')
 
 const instructions = [
   'Stowage gives access to files in several storages ("providers"), as far as the API key allows.',

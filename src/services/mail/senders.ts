@@ -1,6 +1,7 @@
 /** Starts everything that sends email. */
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Database } from '../../db/client.ts'
+import { noteLostEmail } from '../../db/outbox.ts'
 import type { ResetRequest } from '../../db/reset-requests.ts'
 import type { MailedLink } from '../people/password-resets.ts'
 import { type MailFailure, startMailSender } from './index.ts'
@@ -21,7 +22,11 @@ export function startMail(
     onMailFailure: (failure: MailFailure) => void
   },
 ): () => Promise<unknown> {
-  const { db, secrets, linkFor, onError, onMailFailure } = context
+  const { db, secrets, linkFor, onError } = context
+  const onMailFailure = (failure: MailFailure) => {
+    context.onMailFailure(failure)
+    if (failure.retrySeconds === null) noteLostEmail(db).catch(onError)
+  }
   const common = { db, send: createMailTransport({ smtpUrl, from }), publicUrl, onError }
   const failed = (about: MailFailure['about']) => (failure: OutboxFailure) =>
     onMailFailure({ about, shareId: null, ...failure })
