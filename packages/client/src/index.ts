@@ -22,6 +22,7 @@ import {
   type TagChanges,
   updateTags,
 } from './marks.ts'
+import { type Overview, readOverview, readUsage, type UsageDay, type UsageOptions } from './overview.ts'
 import {
   createHold,
   type EntryLock,
@@ -60,6 +61,7 @@ export type { Connection, RequestOptions, SubscribeOptions, TypedDocument, Typed
 export { type Job, type JobProgress, sourcesOfJobs, type WaitOptions } from './jobs.ts'
 export type { Location, WalkedEntry, WalkOptions } from './list.ts'
 export type { MarkedEntry, Tag, TagChanges } from './marks.ts'
+export type { Overview, UsageDay, UsageOptions } from './overview.ts'
 export type { EntryLock, Hold, HoldListOptions, NewHold } from './protection.ts'
 export type { Quota, QuotaListOptions } from './quotas.ts'
 export type { SendOptions, UploadResume } from './resumable.ts'
@@ -203,6 +205,14 @@ export class Stowage {
       listQuotas(this.#graphql, options),
     /** Sets the limits of a storage, a folder or a member. Without any, the quota is removed. */
     set: (input: SetQuotaInput, options?: RequestOptions): Promise<Quota> => setQuota(this.#graphql, input, options),
+  }
+
+  /** For administrators with access to all storages. */
+  readonly overview = {
+    /** Resolves with the members, the storages, what has failed lately, and what runs. */
+    read: (options?: RequestOptions): Promise<Overview> => readOverview(this.#graphql, options),
+    /** Resolves with the usage of the storages on each day that is known, the oldest first. */
+    usage: (options: UsageOptions = {}): Promise<UsageDay[]> => readUsage(this.#graphql, options),
   }
 
   constructor(options: StowageOptions) {

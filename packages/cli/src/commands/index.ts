@@ -10,6 +10,7 @@ import { jobsCancel, jobsList, jobsPause, jobsResume, jobsRetry, jobsShow, jobsW
 import { keysCreate, keysList, keysRevoke } from './keys.ts'
 import { ls } from './ls.ts'
 import { starAdd, starLs, starRm, tagAdd, tagLs, tagRm } from './marks.ts'
+import { overview } from './overview.ts'
 import { holdCreate, holdLs, holdRelease, lockEnd } from './protection.ts'
 import { quotaLs, quotaSet } from './quotas.ts'
 import { restore } from './restore.ts'
@@ -63,6 +64,7 @@ const ownCommands: readonly Command[] = [
   lockEnd,
   quotaLs,
   quotaSet,
+  overview,
   keysList,
   keysCreate,
   keysRevoke,
