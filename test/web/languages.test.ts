@@ -65,6 +65,7 @@ const labelledPages = [
   '/insight',
   '/connect',
   '/settings/profile',
+  '/settings/overview',
   '/settings/security',
   '/settings/members',
   '/settings/api-keys',

@@ -40,6 +40,8 @@ export const queryKeys = {
   /** The pages of what others share with the person. */
   received: ['received'],
   webhooks: ['webhooks'],
+  /** The overview for administrators, and the usage of storages. */
+  overview: ['overview'],
   /** The pages of the deliveries of a webhook. */
   deliveries: (webhookId: string) => ['deliveries', webhookId] as const,
   /** The entries of a folder. */

@@ -113,6 +113,10 @@ export const routes: RouteObject[] = [
                 path: 'approvals',
                 lazy: page(async () => (await import('../settings/approvals/page.tsx')).ApprovalsPage),
               },
+              {
+                path: 'overview',
+                lazy: page(async () => (await import('../settings/overview/page.tsx')).OverviewPage),
+              },
               // The addresses of these pages before the navigation had them.
               { path: 'jobs', element: <Navigate to="/jobs" replace /> },
               { path: 'schedules', element: <Navigate to="/jobs/schedules" replace /> },

@@ -1,6 +1,7 @@
 /** Jobs: their history in this file, the panel that follows them on every page, and the schedules that start them. */
 import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useEffect } from 'react'
+import { useSearchParams } from 'react-router'
 import { queryKeys } from '../api/query-keys.ts'
 import { usePermissions } from '../api/session.ts'
 import { common } from '../texts/common.ts'
@@ -27,7 +28,9 @@ const filters: { value: Filter; title: string }[] = [
 export function JobsPage() {
   const { isUnrestricted } = usePermissions()
   const client = useQueryClient()
-  const [filter, setFilter] = useState<Filter>('ALL')
+  const [search, setSearch] = useSearchParams()
+  const filter = filters.find(({ value }) => value === search.get('state'))?.value ?? 'ALL'
+  const setFilter = (state: Filter) => setSearch(state === 'ALL' ? {} : { state }, { replace: true })
   const latest = useJobs()
   const storages = useStorageNames()
   const { query, nodes } = usePages([...queryKeys.jobHistory, filter], (after, signal) =>

@@ -5,6 +5,7 @@ import { texts as approvalTexts } from '../texts/approvals.tsx'
 import { texts as directoryTexts } from '../texts/directories.tsx'
 import { texts as groupTexts } from '../texts/groups.tsx'
 import { texts as issuerTexts } from '../texts/issuers.ts'
+import { texts as overviewTexts } from '../texts/overview.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -27,7 +28,12 @@ export function SettingsNav() {
       </Group>
       {isAdmin && (
         <Group title={workspace.name}>
-          {isUnrestricted && <Item to="workspace">{texts.workspace}</Item>}
+          {isUnrestricted && (
+            <>
+              <Item to="overview">{overviewTexts.overview}</Item>
+              <Item to="workspace">{texts.workspace}</Item>
+            </>
+          )}
           <Item to="storages">{texts.storages}</Item>
           {isUnrestricted && (
             <>

@@ -10,6 +10,7 @@ const byteUnits = [
 ] as const
 const unitFormats = new Map<string, Intl.NumberFormat>()
 const number = new Intl.NumberFormat(locale)
+const signed = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' })
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
 const month = new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' })
 const minute = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
@@ -65,6 +66,12 @@ export function formatBytes(bytes: number): string {
   return language === 'en' ? `${value.toPrecision(3)} ${symbol}` : formatUnit(value, unit, 'short', 3)
 }
 
+/** Formats a change of a size with its sign, on the side where the language has it. */
+export function formatChange(bytes: number): string {
+  const sign = signed.formatToParts(Math.sign(bytes)).filter(({ type }) => type === 'plusSign' || type === 'minusSign')
+  return `${sign.map(({ value }) => value).join('')}${formatBytes(Math.abs(bytes))}`
+}
+
 export function formatNumber(value: number): string {
   return number.format(value)
 }
@@ -97,6 +104,11 @@ export function formatList(parts: readonly string[]): string {
 /** Formats a date: "21 Nov 2026". */
 export function formatDay(iso: string): string {
   return day.format(new Date(iso))
+}
+
+/** Formats the day of a midnight in UTC, wherever the browser is. */
+export function formatUtcDay(iso: string): string {
+  return formatDay(`${iso.slice(0, 10)}T12:00:00`)
 }
 
 /** Formats a month: "November 2026". */
