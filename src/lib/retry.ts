@@ -63,3 +63,14 @@ export const deliverySchedule: RetrySchedule = {
   delays: [5, 30, 2 * minute, 10 * minute, 30 * minute, hour, 3 * hour, 6 * hour, 12 * hour, 24 * hour, 24 * hour],
   jitter: 0.1,
 }
+
+/** The maximum of `Retry-After`, in seconds. */
+const maxRetryAfter = 24 * 60 * 60
+
+/** Returns the seconds until a server wants the next request, from `Retry-After` (RFC 9110, section 10.2.3); null if it does not say. */
+export function retryAfterOf({ headers }: Pick<Response, 'headers'>): number | null {
+  const header = headers.get('retry-after')
+  if (header === null || header.length > 40) return null
+  const seconds = /^\d{1,9}$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
+  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), maxRetryAfter)
+}

@@ -7,7 +7,7 @@ import { formatPath, nameOf, root } from '../../auth/path.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import { isAnyMessageDue, settleMessage } from '../../db/outbox.ts'
 import { claimEmail, type ShareEmail } from '../../db/shares/emails.ts'
-import { type OutboxContext, type OutboxFailure, startOutbox } from './outbox.ts'
+import { type OutboxContext, type OutboxFailure, startMailOutbox } from './outbox.ts'
 import { body, oneLine, quoted } from './text.ts'
 import { type MailTexts, mailTexts } from './texts.ts'
 
@@ -25,7 +25,7 @@ export interface MailFailure extends OutboxFailure {
 /** Returns a function that ends the search. A message whose attempt is cut off is attempted again, by any server. */
 export function startMailSender(context: MailSenderContext): () => Promise<void> {
   const { db, send, onError, onMailFailure } = context
-  return startOutbox<ShareEmail>({
+  return startMailOutbox<ShareEmail>({
     isAnyDue: () => isAnyMessageDue(db, 'share_emails'),
     claim: () => claimEmail(db, randomUUID()),
     async messageOf(email) {

@@ -8,7 +8,7 @@ import { findMember } from '../../db/members.ts'
 import { isAnyMessageDue } from '../../db/outbox.ts'
 import { canBeMentioned } from '../entry-metadata/comments.ts'
 import { mentionsIn, withNames } from '../entry-metadata/mentions.ts'
-import { type OutboxContext, startOutbox } from './outbox.ts'
+import { type OutboxContext, startMailOutbox } from './outbox.ts'
 import { body, oneLine, quoted } from './text.ts'
 import { mailTexts } from './texts.ts'
 import type { OutgoingMail } from './transport.ts'
@@ -16,7 +16,7 @@ import type { OutgoingMail } from './transport.ts'
 /** Returns a function that ends the search for messages. */
 export function startMentionSender(context: OutboxContext): () => Promise<void> {
   const { db, send, publicUrl, onError, onFailure } = context
-  return startOutbox<WaitingMention>({
+  return startMailOutbox<WaitingMention>({
     isAnyDue: () => isAnyMessageDue(db, 'comment_notices'),
     claim: () => claimMention(db, randomUUID()),
     messageOf: mention => messageOf(db, mention, publicUrl),
@@ -58,7 +58,11 @@ async function messageOf(db: Database, mention: WaitingMention, publicUrl: strin
 }
 
 /** The address of a folder in the console, or of a file above its folder. */
-function addressOf({ providerId, path, isFolder }: WaitingMention): string {
+export function addressOf({
+  providerId,
+  path,
+  isFolder,
+}: Pick<WaitingMention, 'providerId' | 'path' | 'isFolder'>): string {
   const folder = isFolder ? path : parentOf(path)
   const segments = folder === root ? [] : folder.split('/')
   const address = ['', 'files', providerId, ...segments.map(encodeURIComponent)].join('/')

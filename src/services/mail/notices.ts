@@ -5,7 +5,7 @@ import type { Change } from '../../db/client.ts'
 import { isAnyMessageDue, settleMessage } from '../../db/outbox.ts'
 import type { NoticeKind } from '../../db/schema.ts'
 import { maxAddress } from '../audit/event.ts'
-import { type OutboxContext, startOutbox } from './outbox.ts'
+import { type OutboxContext, startMailOutbox } from './outbox.ts'
 import { body, oneLine } from './text.ts'
 import { mailTexts } from './texts.ts'
 
@@ -25,7 +25,7 @@ export function createNotify(sendsEmail: boolean): Notify {
 /** Returns a function that ends the search for messages. */
 export function startNoticeSender(context: OutboxContext): () => Promise<void> {
   const { db, send, publicUrl, onError, onFailure } = context
-  return startOutbox<WaitingNotice>({
+  return startMailOutbox<WaitingNotice>({
     isAnyDue: () => isAnyMessageDue(db, 'account_notices'),
     claim: () => claimNotice(db, randomUUID()),
     messageOf: async notice => ({

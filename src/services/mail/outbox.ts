@@ -1,21 +1,12 @@
-/** Sends the messages of a table that are due: each is attempted by one of the servers at a time. */
+/** Sends the emails of a table that are due. */
 import type { Database } from '../../db/client.ts'
-import { startClaiming } from '../../lib/polling.ts'
-import { deliverySchedule, retryDelay } from '../../lib/retry.ts'
+import { type FailedAttempt, startOutbox } from '../outbox.ts'
 import { faultOf, type MailFault, type OutgoingMail, type SendMail } from './transport.ts'
 
-/** Milliseconds between two searches for due messages. */
-const pollInterval = 1000
 /** Messages that one server sends at once. */
-const maxAtOnce = 4
-/** Milliseconds that running attempts get when the server stops. A message whose attempt is cut off may be sent twice. */
-const stopTimeout = 5000
+const atOnce = 4
 
-export interface OutboxFailure extends Omit<MailFault, 'isRefused'> {
-  attempts: number
-  /** Null after the last attempt. */
-  retrySeconds: number | null
-}
+export interface OutboxFailure extends Omit<MailFault, 'isRefused'>, FailedAttempt {}
 
 /** Everything that the senders of all messages need. */
 export interface OutboxContext {
@@ -27,7 +18,7 @@ export interface OutboxContext {
   onFailure: (failure: OutboxFailure) => void
 }
 
-interface Outbox<Waiting> {
+interface MailOutbox<Waiting> {
   isAnyDue: () => Promise<boolean>
   claim: () => Promise<Waiting | null>
   /** Returns null for a message that nobody should get any more. */
@@ -40,29 +31,16 @@ interface Outbox<Waiting> {
 }
 
 /** Returns a function that ends the search. */
-export function startOutbox<Waiting extends { attempts: number }>(outbox: Outbox<Waiting>): () => Promise<void> {
-  const { isAnyDue, claim, messageOf, settle, send, onError, onFailure } = outbox
-  const cut = new AbortController()
-
-  async function attempt(waiting: Waiting): Promise<void> {
-    try {
-      const message = await messageOf(waiting)
-      if (message) await send(message, cut.signal)
-    } catch (error) {
+export function startMailOutbox<Waiting extends { attempts: number }>(
+  outbox: MailOutbox<Waiting>,
+): () => Promise<void> {
+  return startOutbox({
+    ...outbox,
+    atOnce,
+    leastDelay: error => (faultOf(error).isRefused ? null : 0),
+    onFailure(waiting, error, attempt) {
       const { isRefused, ...fault } = faultOf(error)
-      const attempts = waiting.attempts + 1
-      const retrySeconds = isRefused ? null : retryDelay(deliverySchedule, attempts)
-      await settle(waiting, retrySeconds)
-      onFailure(waiting, { attempts, retrySeconds, ...fault })
-      return
-    }
-    await settle(waiting, null)
-  }
-
-  const polling = startClaiming({ interval: pollInterval, atOnce: maxAtOnce, isAnyDue, claim, work: attempt, onError })
-  return async () => {
-    const timer = setTimeout(() => cut.abort(), stopTimeout)
-    await polling.stop()
-    clearTimeout(timer)
-  }
+      outbox.onFailure(waiting, { ...attempt, ...fault })
+    },
+  })
 }

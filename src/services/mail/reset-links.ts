@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { isAnyMessageDue, settleMessage } from '../../db/outbox.ts'
 import { claimResetRequest, type ResetRequest, type WaitingRequest } from '../../db/reset-requests.ts'
 import { type MailedLink, mailedLifetime } from '../people/password-resets.ts'
-import { type OutboxContext, startOutbox } from './outbox.ts'
+import { type OutboxContext, startMailOutbox } from './outbox.ts'
 import { body, oneLine } from './text.ts'
 import { mailTexts } from './texts.ts'
 import type { OutgoingMail } from './transport.ts'
@@ -23,7 +23,7 @@ export function startResetSender({
   /** Returns null for a request that gets no email. */
   linkFor: (request: ResetRequest) => Promise<MailedLink | null>
 }): () => Promise<void> {
-  return startOutbox<WaitingRequest>({
+  return startMailOutbox<WaitingRequest>({
     isAnyDue: () => isAnyMessageDue(db, 'reset_requests'),
     claim: () => claimResetRequest(db, randomUUID()),
     async messageOf(request) {

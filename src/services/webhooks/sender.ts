@@ -24,7 +24,7 @@ import { AppError, type Reason, reasons, toAppError } from '../../errors.ts'
 import { Counts } from '../../lib/counts.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { startPolling } from '../../lib/polling.ts'
-import { deliverySchedule, retryDelay } from '../../lib/retry.ts'
+import { deliverySchedule, retryAfterOf, retryDelay } from '../../lib/retry.ts'
 import { isClosedAddress } from '../../storage/network/index.ts'
 import type { Audit } from '../audit/index.ts'
 import { creatorOf } from '../creator.ts'
@@ -33,8 +33,6 @@ import { openSecrets, payloadOf, signedHeaders } from './messages.ts'
 
 /** Milliseconds for the whole request to a receiver. */
 const timeout = 15_000
-/** The maximum of `Retry-After`, in seconds. */
-const maxRetryAfter = 24 * 60 * 60
 
 /** The outcome of one request to the receiver of a webhook. */
 interface Response {
@@ -64,7 +62,7 @@ async function post(
     await response.body?.cancel()
     const { status } = response
     const error = response.ok ? null : `The receiver responded with the status ${status}.`
-    return { status, error, retryAfter: secondsOf(response.headers.get('retry-after')) }
+    return { status, error, retryAfter: retryAfterOf(response) }
   } catch (error) {
     signal.throwIfAborted()
     return { status: null, error: deadline.aborted ? tooSlow : explain(error), retryAfter: null }
@@ -83,13 +81,6 @@ function codeOf(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   if ('code' in error && typeof error.code === 'string') return error.code
   return codeOf(error.cause)
-}
-
-/** Parses `Retry-After` (RFC 9110, section 10.2.3). */
-function secondsOf(header: string | null): number | null {
-  if (header === null || header.length > 40) return null
-  const seconds = /^\d{1,9}$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
-  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), maxRetryAfter)
 }
 
 /** Milliseconds between two searches for due deliveries. */
