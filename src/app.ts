@@ -107,6 +107,7 @@ export async function buildApp(options: {
     maxUploadBytes: settings.maxUploadBytes,
     directSeconds: settings.directSeconds,
     mail: settings.mail,
+    push: settings.push,
     scanner: settings.scanner,
     auditDays: settings.auditDays,
     catalogueHours: settings.catalogueHours,
@@ -123,6 +124,7 @@ export async function buildApp(options: {
     },
     onMailFailure: ({ about, ...failure }) => log.warn(failure, `An email about ${about} could not be sent`),
     onResetLoss: () => log.warn('A request of a new password was dropped, because too many wait for their email'),
+    onPushFailure: failure => log.warn(failure, 'A push notification could not be sent'),
     onScanFailure: err => log.warn({ err }, 'The virus scanner failed'),
     onScanResult: result => metrics?.countScan(result),
     onDamage(damage) {

@@ -122,6 +122,7 @@ CREATE UNIQUE INDEX audit_events_pkey ON public.audit_events USING btree (id)
 CREATE TRIGGER audit_events_arrivals AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION collect_arrivals()
 CREATE TRIGGER audit_events_catalogue AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION note_catalogue_changes()
 CREATE TRIGGER audit_events_entries AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION notify_of_entries()
+CREATE TRIGGER audit_events_push AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION enqueue_push()
 CREATE TRIGGER audit_events_webhooks AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION enqueue_webhooks()
 catalogue_changes.id bigint not null
 catalogue_changes.catalogue integer not null
@@ -596,6 +597,7 @@ jobs.taken_at timestamp with time zone
 jobs.restore_at timestamp with time zone
 jobs.keeping jsonb
 jobs.checks jsonb
+jobs.canceled_by uuid
 jobs: jobs_conflict_check CHECK ((conflict = ANY (ARRAY['FAIL'::text, 'REPLACE'::text, 'RENAME'::text, 'SKIP'::text, 'NEWER'::text])))
 jobs: jobs_credential_kind_check CHECK ((credential_kind = ANY (ARRAY['SESSION'::text, 'API_KEY'::text])))
 jobs: jobs_kind_check CHECK ((kind = ANY (ARRAY['COPY'::text, 'MOVE'::text, 'DELETE'::text, 'SYNC'::text, 'CHECKSUM'::text, 'VERIFY'::text, 'RESTORE'::text, 'KEEP_COPIES'::text])))
@@ -837,6 +839,54 @@ CREATE TRIGGER providers_rights_changed AFTER UPDATE OF workspace_id, slug, vers
 CREATE TRIGGER providers_rights_deleted AFTER DELETE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_rights_truncated AFTER TRUNCATE ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER providers_versions_changed AFTER UPDATE OF version_count, version_days ON public.providers FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
+push_keys.id smallint not null default 1
+push_keys.public_key bytea not null
+push_keys.private_key bytea not null
+push_keys.created_at timestamp with time zone not null default now()
+push_keys: push_keys_id_check CHECK ((id = 1))
+push_keys: push_keys_pkey PRIMARY KEY (id)
+push_keys: push_keys_public_key_check CHECK ((octet_length(public_key) = 65))
+CREATE UNIQUE INDEX push_keys_pkey ON public.push_keys USING btree (id)
+push_messages.id uuid not null default gen_random_uuid()
+push_messages.subscription_id uuid not null
+push_messages.event text not null
+push_messages.subject_id text not null
+push_messages.count integer not null default 1
+push_messages.since timestamp with time zone not null default now()
+push_messages.attempts integer not null default 0
+push_messages.next_attempt_at timestamp with time zone not null default now()
+push_messages.claim_id uuid
+push_messages: push_messages_event_check CHECK ((octet_length(event) <= 32))
+push_messages: push_messages_pkey PRIMARY KEY (id)
+push_messages: push_messages_subject_id_check CHECK ((octet_length(subject_id) <= 64))
+push_messages: push_messages_subscription_id_event_subject_id_key UNIQUE (subscription_id, event, subject_id)
+push_messages: push_messages_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES push_subscriptions(id) ON DELETE CASCADE
+CREATE INDEX push_messages_due ON public.push_messages USING btree (next_attempt_at)
+CREATE UNIQUE INDEX push_messages_pkey ON public.push_messages USING btree (id)
+CREATE UNIQUE INDEX push_messages_subscription_id_event_subject_id_key ON public.push_messages USING btree (subscription_id, event, subject_id)
+push_subscriptions.id uuid not null
+push_subscriptions.workspace_id uuid not null
+push_subscriptions.user_id uuid not null
+push_subscriptions.session_id uuid not null
+push_subscriptions.endpoint text not null
+push_subscriptions.public_key bytea not null
+push_subscriptions.auth bytea not null
+push_subscriptions.events text[] not null
+push_subscriptions.language text
+push_subscriptions.created_at timestamp with time zone not null default now()
+push_subscriptions.last_used_at timestamp with time zone
+push_subscriptions: push_subscriptions_auth_check CHECK ((octet_length(auth) = 16))
+push_subscriptions: push_subscriptions_endpoint_check CHECK ((octet_length(endpoint) <= 1000))
+push_subscriptions: push_subscriptions_endpoint_key UNIQUE (endpoint)
+push_subscriptions: push_subscriptions_pkey PRIMARY KEY (id)
+push_subscriptions: push_subscriptions_public_key_check CHECK ((octet_length(public_key) = 65))
+push_subscriptions: push_subscriptions_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
+push_subscriptions: push_subscriptions_session_id_key UNIQUE (session_id)
+push_subscriptions: push_subscriptions_workspace_id_user_id_fkey FOREIGN KEY (workspace_id, user_id) REFERENCES members(workspace_id, user_id) ON DELETE CASCADE
+CREATE INDEX push_subscriptions_member ON public.push_subscriptions USING btree (workspace_id, user_id)
+CREATE UNIQUE INDEX push_subscriptions_endpoint_key ON public.push_subscriptions USING btree (endpoint)
+CREATE UNIQUE INDEX push_subscriptions_pkey ON public.push_subscriptions USING btree (id)
+CREATE UNIQUE INDEX push_subscriptions_session_id_key ON public.push_subscriptions USING btree (session_id)
 quota_changes.id text not null
 quota_changes.provider_id uuid not null
 quota_changes.workspace_id uuid not null
@@ -1080,6 +1130,7 @@ CREATE INDEX sessions_identity ON public.sessions USING btree (identity_id) WHER
 CREATE INDEX sessions_issuer_session ON public.sessions USING btree (issuer_session) WHERE (issuer_session IS NOT NULL)
 CREATE INDEX sessions_member ON public.sessions USING btree (workspace_id, user_id)
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+CREATE TRIGGER sessions_end_push AFTER UPDATE OF revoked_at ON public.sessions FOR EACH ROW WHEN ((new.revoked_at IS NOT NULL)) EXECUTE FUNCTION end_push()
 CREATE TRIGGER sessions_factors_changed AFTER UPDATE OF verified_at, factors ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER sessions_rights_changed AFTER UPDATE OF workspace_id, user_id, expires_at, revoked_at ON public.sessions FOR EACH STATEMENT EXECUTE FUNCTION rights_change()
 CREATE TRIGGER sessions_rights_deleted AFTER DELETE ON public.sessions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION sessions_rights_change()

@@ -46,6 +46,7 @@ const bad: [string, string][] = [
   ['STOWAGE_SMTP_URL', 'smtp://mail.example.org/path'],
   ['STOWAGE_SMTP_FROM', 'Stowage <stowage@example.org>'],
   ['STOWAGE_PASSWORD_RESETS', 'nobody'],
+  ['STOWAGE_PUSH', 'yes'],
   ['STOWAGE_LOCAL_ROOTS', '/srv/files,relative'],
   ['STOWAGE_ADAPTERS', '../adapter.js'],
   ['STOWAGE_MAX_UPLOAD_BYTES', '5GB'],

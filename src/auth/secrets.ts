@@ -37,6 +37,7 @@ export type SealedKind =
   | 'issuer-test'
   | 'session'
   | 'host-key'
+  | 'push-key'
 
 export interface Secrets {
   /** Returns keys of 32 bytes: the current one, which signs, then others that are still accepted. */
@@ -75,6 +76,7 @@ const contextOf: Record<SealedKind, (id: string) => string> = {
   'issuer-test': id => `issuer-test:${id}`,
   session: id => `session:${id}`,
   'host-key': id => `host-key:${id}`,
+  'push-key': id => `push-key:${id}`,
 }
 
 interface Keys {

@@ -14,6 +14,7 @@ type Table =
   | 'entry_holds'
   | 'file_versions'
   | 'jobs'
+  | 'push_messages'
   | 'quota_changes'
   | 'quota_counts'
   | 'reset_requests'

@@ -4,7 +4,7 @@ import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Database } from './client.ts'
 import type { Schema } from './schema.ts'
 
-type OutboxTable = 'account_notices' | 'comment_notices' | 'reset_requests' | 'share_emails'
+type OutboxTable = 'account_notices' | 'comment_notices' | 'push_messages' | 'reset_requests' | 'share_emails'
 
 /** Seconds after which another server sends the message. Longer than all timeouts of an attempt. */
 const claimSeconds = 180

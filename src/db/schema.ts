@@ -100,6 +100,10 @@ export const auditActions = [
   'COMMENT_CREATE',
   'COMMENT_UPDATE',
   'COMMENT_DELETE',
+  'PUSH_SUBSCRIBE',
+  'PUSH_UPDATE',
+  'PUSH_UNSUBSCRIBE',
+  'PUSH_TEST',
   'LOCK_END',
   'QUOTA_SET',
   'HOLD_CREATE',
@@ -152,6 +156,9 @@ export interface Schema {
   scim_users: ScimUserTable
   sessions: SessionTable
   host_keys: HostKeyTable
+  push_keys: PushKeyTable
+  push_subscriptions: PushSubscriptionTable
+  push_messages: PushMessageTable
   totp_secrets: TotpSecretTable
   recovery_codes: RecoveryCodeTable
   passkeys: PasskeyTable
@@ -347,6 +354,55 @@ interface HostKeyTable {
   /** Encrypted. */
   private_key: Buffer
   created_at: CreatedAt
+}
+
+/** One row. */
+interface PushKeyTable {
+  id: Generated<number>
+  /** A point of P-256, uncompressed. */
+  public_key: Buffer
+  /** Encrypted. */
+  private_key: Buffer
+  created_at: CreatedAt
+}
+
+export const pushEvents = ['JOB_ENDED', 'FILES_RECEIVED', 'SHARE_USED', 'MENTIONED'] as const
+/** The events of which people can get push notifications. */
+export type PushEvent = (typeof pushEvents)[number]
+
+/** A browser that gets push notifications. */
+interface PushSubscriptionTable {
+  id: string
+  workspace_id: string
+  user_id: string
+  /** The notifications end with this session. */
+  session_id: string
+  /** The address of the browser at its push service. */
+  endpoint: string
+  /** With `auth`, what a message is encrypted for: a point of P-256, uncompressed. */
+  public_key: Buffer
+  auth: Buffer
+  events: PushEvent[]
+  /** The tag of the language of the console in this browser; null if it is unknown. */
+  language: string | null
+  created_at: CreatedAt
+  /** When the push service last took a message. */
+  last_used_at: ColumnType<Date | null, never, Date>
+}
+
+interface PushMessageTable {
+  id: Generated<string>
+  subscription_id: string
+  event: PushEvent | 'TEST'
+  /** The id of the job, the share or the comment; empty for a test. */
+  subject_id: string
+  /** Events that are not sent yet. After a message, it is 0 for a while in which other events wait. */
+  count: Generated<number>
+  /** When the first of these events came. */
+  since: Generated<Date>
+  attempts: Generated<number>
+  next_attempt_at: Generated<Date>
+  claim_id: Generated<string | null>
 }
 
 interface TotpSecretTable {
@@ -940,6 +996,8 @@ interface JobTable extends CreatorColumns {
   outcome: ColumnType<JobOutcome | null, never, null>
   /** The request that the running server has to carry out next. */
   requested: ColumnType<'PAUSE' | 'CANCEL' | null, never, 'PAUSE' | 'CANCEL' | null>
+  /** The member who requested the cancellation. */
+  canceled_by: ColumnType<string | null, never, string | null>
   files: SumColumn
   bytes: SumColumn
   skipped: SumColumn

@@ -50,6 +50,7 @@ const columns: Record<SealedKind, SealedColumn> = {
   },
   session: { table: 'sessions', column: 'id_token', id: sql`id::text`, isRow: id => sql`id = ${id}` },
   'host-key': { table: 'host_keys', column: 'private_key', id: sql`type`, isRow: id => sql`type = ${id}` },
+  'push-key': { table: 'push_keys', column: 'private_key', id: sql`id::text`, isRow: id => sql`id = ${id}` },
 }
 
 export const sealedKinds = Object.keys(columns) as SealedKind[]

@@ -50,6 +50,8 @@ import { createPeople } from './people/services.ts'
 import { createProviders } from './providers/index.ts'
 import { createAuthorization } from './providers/oauth-consent.ts'
 import { createRotation } from './providers/secret-rotation.ts'
+import { createPush } from './push/index.ts'
+import type { PushSenderContext } from './push/sender.ts'
 import { createQuotas } from './quotas/index.ts'
 import { createRenditions } from './renditions/index.ts'
 import { createUploadScans, type ScannerSettings, type ScanResult } from './scans/index.ts'
@@ -80,7 +82,7 @@ export function createServices(options: {
   redaction: Redactor
   /** Sends webhooks and speaks to issuers. Checks the address of each connection. */
   fetch: typeof globalThis.fetch
-  /** Reads the descriptions of applications. Connects to addresses of public networks only. */
+  /** Reads the descriptions of applications, and sends push notifications. Connects to addresses of public networks only. */
   publicFetch: typeof globalThis.fetch
   /** The code that the first account requires; null requires none. */
   setupCode: string | null
@@ -96,6 +98,8 @@ export function createServices(options: {
   scanner: ScannerSettings | null
   /** The SMTP server, and the address in messages; null if the server sends no email. */
   mail: (MailSettings & { publicUrl: string; sendsResets: boolean }) | null
+  /** Whether people can get push notifications, and the operator's address for push services; null for none. */
+  push: { isEnabled: boolean; contact: string | null }
   /** Days that audit events are kept; 0 keeps them forever. */
   auditDays: number
   /** Hours between two comparisons of a storage with its catalogue; 0 means that this server works on no catalogue. */
@@ -116,6 +120,7 @@ export function createServices(options: {
   onMailFailure: (failure: MailFailure) => void
   /** Called when a request of a new password is dropped because too many wait, once a minute at most. */
   onResetLoss: () => void
+  onPushFailure: PushSenderContext['onFailure']
   /** Called when the scanner fails, once a minute at most. */
   onScanFailure: (error: Error) => void
   /** Called after each scan of an upload. */
@@ -230,6 +235,18 @@ export function createServices(options: {
   const { linkFor } = passwordResets
   const stopMail =
     mail && options.workers > 0 ? startMail(mail, { db, secrets, linkFor, onError, onMailFailure }) : async () => {}
+  const push = createPush({
+    ...options.push,
+    db,
+    secrets,
+    redaction: options.redaction,
+    audit,
+    limits: limits.push,
+    fetch: options.publicFetch,
+    isSending: options.workers > 0,
+    onError,
+    onFailure: options.onPushFailure,
+  })
   const approvals = createApprovals({ db, audit, credentials, activeGrants: authentication.activeGrants, onError })
   async function stopJobs(): Promise<void> {
     await Promise.all([
@@ -239,6 +256,7 @@ export function createServices(options: {
       people.stop(),
       stopSender(),
       stopMail(),
+      push.stop(),
       trash.stop(),
       quotas.stop(),
       versions.stop(),
@@ -259,6 +277,7 @@ export function createServices(options: {
     ...people.services,
     applications: createApplications({ db, secrets, audit, credentials, limits, fetch: options.publicFetch }),
     approvals,
+    push,
     providers: createProviders({ db, secrets, storage, audit, uploads, onConnected: catalogue.wake }),
     authorization: createAuthorization({ db, secrets, storage, credentials, audit }),
     files,

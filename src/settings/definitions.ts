@@ -13,6 +13,7 @@ import {
   loginFilter,
   logLevel,
   networks,
+  onOrOff,
   origins,
   packages,
   passwordResets,
@@ -140,6 +141,11 @@ export const definitions = {
     'Where people who [forgot their password](access-and-keys.md#forgotten-passwords) get a link for a new one: by `email` if the server sends any, or only from `administrators`',
     passwordResets,
     'email',
+  ),
+  STOWAGE_PUSH: define(
+    'Whether people can switch on [notifications](notifications.md) in their browsers, which the server sends through the push services of the browsers: `on` or `off`',
+    onOrOff,
+    'on',
   ),
   STOWAGE_S3_DOMAIN: define(
     'A host name, such as `s3.example.com`, at which [S3](s3.md) is the whole server and each bucket has a host name of its own, `<bucket>.s3.example.com`',

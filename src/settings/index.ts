@@ -60,6 +60,8 @@ export interface Settings {
     | null
   /** The SMTP server, the sender, the address in messages, and whether people get links for a new password; null if the server sends no email. */
   readonly mail: { smtpUrl: string; from: string; publicUrl: string; sendsResets: boolean } | null
+  /** Whether people can get push notifications, and the operator's address for push services; null for none. */
+  readonly push: { isEnabled: boolean; contact: string | null }
   /** The clamd that scans uploads; null for none. */
   readonly scanner: { address: ClamdServer; acceptsUnscanned: boolean } | null
   /** Null if S3 has no host name of its own. */
@@ -204,6 +206,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
             sendsResets: resets === 'email',
           }
         : null,
+    push: { isEnabled: read('STOWAGE_PUSH') === 'on', contact: contactOf(publicUrl) },
     scanner: clamd && { address: clamd, acceptsUnscanned: unscanned === 'accept' },
     s3Domain: read('STOWAGE_S3_DOMAIN'),
     corsOrigins: read('STOWAGE_CORS_ORIGINS') ?? [],
@@ -235,6 +238,11 @@ export function readSettings(environment: Record<string, string | undefined>): S
     backEndTimeout: read('STOWAGE_BACK_END_TIMEOUT'),
     logLevel: read('LOG_LEVEL'),
   })
+}
+
+/** Returns the address that push services of browsers get, which expect one that others reach; null without one. */
+function contactOf(publicUrl: string | null): string | null {
+  return publicUrl?.startsWith('https:') ? publicUrl : null
 }
 
 /** An empty value counts as unset, because compose files pass unset variables as empty ones. */

@@ -169,6 +169,9 @@ export const unscanned = either('refuse', 'accept')
 /** The source of the links with which people who forgot their password set a new one. */
 export const passwordResets = either('email', 'administrators')
 
+/** Whether something is switched on. */
+export const onOrOff = either('on', 'off')
+
 /** A filter of LDAP (RFC 4515) for people, in which `{login}` stands for what somebody enters. */
 export function loginFilter(text: string): string {
   if (!text.includes('{login}')) throw new Error('contain {login}, such as (uid={login})')

@@ -1006,6 +1006,31 @@ t.test('every field of the schema works in typical use', async t => {
   for (const name of usedIn(decision)) used.add(name)
   t.equal((await app.graphql(decision, {}, token)).errors[0]?.extensions.reason, 'NOT_FOUND')
 
+  t.match(await ask('{ pushPublicKey pushSubscriptions { id events userAgent current createdAt lastUsedAt } }'), {
+    pushPublicKey: /^[\w-]{87}$/,
+    pushSubscriptions: [],
+  })
+  const push = [
+    [
+      'createPushSubscription',
+      'CreatePushSubscriptionInput',
+      { endpoint: 'http:', publicKey: '', auth: '', events: [], language: '' },
+    ],
+    ['updatePushSubscription', 'UpdatePushSubscriptionInput', { id: '', events: ['JOB_ENDED'] }],
+  ] as const
+  for (const [field, type, input] of push) {
+    const document = `mutation ($input: ${type}!) { ${field}(input: $input) { id } }`
+    for (const name of usedIn(document)) used.add(name)
+    t.match((await app.graphql(document, { input }, token)).errors, [
+      { extensions: { code: /BAD_USER_INPUT|NOT_FOUND/ } },
+    ])
+  }
+  for (const field of ['deletePushSubscription', 'testPushSubscription']) {
+    const document = `mutation { ${field}(id: "") }`
+    for (const name of usedIn(document)) used.add(name)
+    t.equal((await app.graphql(document, {}, token)).errors[0]?.extensions.reason, 'NOT_FOUND')
+  }
+
   const { token: elsewhere } = (await ask(signIn, { input: { email: owner.email, password: `${password}!` } })).login
   const { sessions } = await ask('{ sessions { id createdAt expiresAt address userAgent factors current } }')
   t.match(sessions[0], { address: '127.0.0.1', userAgent: 'node' })

@@ -332,13 +332,17 @@ t.test('every mutation and every route with an effect leaves an event', async t 
     'Mutation.removePasskey',
     'Mutation.createRecoveryCodes',
   ]
-  // They need a second factor, a mail server, an issuer or a consent: see test/services/second-factors.test.ts, passkeys.test.ts and
-  // mailed-resets.test.ts there, test/http/*single-sign-on.test.ts and test/services/authorization.test.ts.
+  // They need a second factor, a mail server, a push service, an issuer or a consent: see test/services/second-factors.test.ts, passkeys.test.ts,
+  // mailed-resets.test.ts and push.test.ts there, test/http/*single-sign-on.test.ts and test/services/authorization.test.ts.
   const effects = rows.filter(row => isMutation(row) || hasEffect(row))
   t.same(
     effects.filter(row => !done.has(row)),
     [
       ...factors,
+      'Mutation.createPushSubscription',
+      'Mutation.updatePushSubscription',
+      'Mutation.deletePushSubscription',
+      'Mutation.testPushSubscription',
       'Mutation.linkIdentity',
       'Mutation.linkInvitedIdentity',
       'Mutation.unlinkIdentity',

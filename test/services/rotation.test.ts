@@ -141,6 +141,7 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     member.token,
   )
   const hostKeys = await first.app.services.hostKeys.privateKeys()
+  const { pushPublicKey } = await first.ask('{ pushPublicKey }', {}, token)
   t.same(
     [...new Set(await sealedUnder(first, secretA))].sort(),
     [...sealedColumns].sort(),
@@ -217,6 +218,8 @@ t.test('everything signed or encrypted with the old secret survives its rotation
     const stale = await fetch(`${last.url}${link.pathname}${link.search}`)
     t.equal(stale.status, 401)
     t.same(await last.app.services.hostKeys.privateKeys(), hostKeys, 'clients of SFTP see the same server')
+    const { pushPublicKey: pushKey } = await last.ask('{ pushPublicKey }', {}, await signIn(last))
+    t.equal(pushKey, pushPublicKey, 'and browsers the same sender')
     t.equal((await read(last, share.link, '/a')).text, 'a', 'share links stay')
     const { shares } = await last.ask('{ shares { nodes { url } } }', {}, await signIn(last))
     t.same(shares.nodes, [{ url: `${last.url}/s/${share.link}` }], 'and can be copied again')
@@ -255,6 +258,9 @@ t.test('every binary column is listed as encrypted or not', async t => {
     'kept_files.sha256',
     'kept_folders.key',
     'host_keys.public_key',
+    'push_keys.public_key',
+    'push_subscriptions.auth',
+    'push_subscriptions.public_key',
     'invites.token_hash',
     'link_invites.token_hash',
     'password_resets.token_hash',

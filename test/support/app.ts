@@ -45,7 +45,7 @@ export interface TestAppOptions {
   /** Milliseconds. The default is twelve seconds. */
   heartbeat?: number
   /** Where applications may describe themselves. The default is public networks. */
-  publicNetworks?: Networks
+  publicNetworks?: Networks | undefined
 }
 
 /** The secret of the servers of tests. */

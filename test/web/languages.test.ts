@@ -95,10 +95,12 @@ t.test('each email has its texts in each language', async t => {
   const files = await readdir(join(folder, 'languages'))
   t.same(files.toSorted(), mailLanguages.map(tag => `${tag}.json`).toSorted())
   const source = await read('en')
-  const senders = ['index.ts', 'mentions.ts', 'notices.ts', 'reset-links.ts']
+  const senders = ['index.ts', 'mentions.ts', 'notices.ts', 'reset-links.ts', '../push/messages.ts']
   const code = (await Promise.all(senders.map(file => readFile(join(folder, file), 'utf8')))).join()
-  const isUsed = (key: string) =>
-    code.includes(`'${key}'`) || (/^notice\.[A-Z_]+$/.test(key) && code.includes('`notice.${'))
+  const isUsed = (key: string) => {
+    const [, group] = /^(notice|push\.job)\.[A-Z_]+$/.exec(key) ?? []
+    return code.includes(`'${key}'`) || (group !== undefined && code.includes(`\`${group}.\${`))
+  }
   t.same(
     Object.keys(source).filter(key => !isUsed(key)),
     [],

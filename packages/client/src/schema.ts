@@ -214,7 +214,7 @@ export interface ArchiveTicketInput {
 }
 
 /** The action. */
-export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'COMMENT_CREATE' | 'COMMENT_DELETE' | 'COMMENT_UPDATE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DAMAGE_FOUND' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LINK_INVITE_CREATE' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PASSWORD_RESET_REQUEST' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'STAR_ADD' | 'STAR_REMOVE' | 'TAGS_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
+export type AuditAction = 'API_KEY_CREATE' | 'API_KEY_RENAME' | 'API_KEY_REVOKE' | 'APPROVAL_DECIDE' | 'APPROVAL_REQUEST' | 'COMMENT_CREATE' | 'COMMENT_DELETE' | 'COMMENT_UPDATE' | 'CONNECTION_CREATE' | 'CONNECTION_END' | 'CONNECTION_OPEN' | 'COPY' | 'DAMAGE_FOUND' | 'DELETE' | 'DIRECT_DOWNLOAD' | 'DIRECT_UPLOAD' | 'DOWNLOAD' | 'FACTOR_ADD' | 'FACTOR_REMOVE' | 'FACTOR_UPDATE' | 'FOLDER_CREATE' | 'GROUP_CREATE' | 'GROUP_DELETE' | 'GROUP_MEMBER_ADD' | 'GROUP_MEMBER_REMOVE' | 'GROUP_UPDATE' | 'HOLD_CREATE' | 'HOLD_RELEASE' | 'IDENTITY_CONFIRM' | 'IDENTITY_LINK' | 'IDENTITY_UNLINK' | 'INVITE_CREATE' | 'INVITE_REVOKE' | 'ISSUER_CREATE' | 'ISSUER_DELETE' | 'ISSUER_TEST' | 'ISSUER_UPDATE' | 'JOB_CANCEL' | 'JOB_CREATE' | 'JOB_END' | 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_RETRY' | 'LINK_INVITE_CREATE' | 'LOCK_END' | 'LOGIN' | 'LOGOUT' | 'MEMBER_CREATE' | 'MEMBER_DEACTIVATE' | 'MEMBER_REACTIVATE' | 'MEMBER_REMOVE' | 'MEMBER_UPDATE' | 'MEMBER_VIEW' | 'MOVE' | 'PART_COPY' | 'PASSWORD_CHANGE' | 'PASSWORD_RESET' | 'PASSWORD_RESET_CREATE' | 'PASSWORD_RESET_REQUEST' | 'PROFILE_UPDATE' | 'PROPERTIES_UPDATE' | 'PROVIDER_AUTHORIZE' | 'PROVIDER_CONNECT' | 'PROVIDER_CONSENT' | 'PROVIDER_DISCONNECT' | 'PROVIDER_TEST' | 'PROVIDER_UPDATE' | 'PUSH_SUBSCRIBE' | 'PUSH_TEST' | 'PUSH_UNSUBSCRIBE' | 'PUSH_UPDATE' | 'QUOTA_SET' | 'READ' | 'RECOVERY_CODES_CREATE' | 'REGISTER' | 'RENAME' | 'RESTORE' | 'SCHEDULE_CREATE' | 'SCHEDULE_DELETE' | 'SCHEDULE_UPDATE' | 'SCIM_TOKEN_CREATE' | 'SCIM_TOKEN_REVOKE' | 'SERVICE_ACCOUNT_CREATE' | 'SERVICE_ACCOUNT_RENAME' | 'SHARE_CREATE' | 'SHARE_REVOKE' | 'SHARE_UNLOCK' | 'SHARE_UPDATE' | 'STAR_ADD' | 'STAR_REMOVE' | 'TAGS_UPDATE' | 'TRASH_EMPTY' | 'UPLOAD' | 'UPLOAD_TAKE_OVER' | 'VERSION_DELETE' | 'WEBHOOK_CREATE' | 'WEBHOOK_DELETE' | 'WEBHOOK_REPLAY' | 'WEBHOOK_ROTATE' | 'WEBHOOK_TEST' | 'WEBHOOK_UPDATE' | 'WORKSPACE_UPDATE'
 
 /** An entry of the audit log: who did what, with which credential, from where, and with which result. It keeps the names of that time. */
 export interface AuditEvent {
@@ -791,6 +791,20 @@ export interface CreatePasswordResetPayload {
   expiresAt: string
   /** The token for `resetPassword`, which works once. It is not shown again. */
   token: string
+}
+
+/** A `PushSubscription` of a browser, and the wanted notifications. */
+export interface CreatePushSubscriptionInput {
+  /** The key `auth` of the browser, in base64url. */
+  auth: string
+  /** The address of the browser at its push service: `endpoint`, which begins with "https://". */
+  endpoint: string
+  /** The events. The default is those of the subscription that this one replaces or, without one, all events. */
+  events?: readonly (PushEvent)[] | null
+  /** The tag of the language of notifications, if your account has none: ar, cs, de, en, es, fr, he, hi, it, ja, ko, nl, pl, pt, tr, uk, zh-Hans, zh-Hant. */
+  language?: string | null
+  /** The key `p256dh` of the browser, in base64url. */
+  publicKey: string
 }
 
 /** A new schedule. */
@@ -1810,6 +1824,26 @@ export interface ProviderVersions {
   isOneStep: boolean
 }
 
+/** The events of which you can get notifications. */
+export type PushEvent = 'FILES_RECEIVED' | 'JOB_ENDED' | 'MENTIONED' | 'SHARE_USED'
+
+/** A browser in which you get notifications, until the session that subscribed it ends. */
+export interface PushSubscription {
+  __typename: 'PushSubscription'
+  /** The time of subscribing. */
+  createdAt: string
+  /** True for the browser of the session that this request uses. */
+  current: boolean
+  /** The events of which the browser gets notifications. */
+  events: readonly (PushEvent)[]
+  /** The permanent ID of the subscription. */
+  id: string
+  /** The time at which the push service last took a notification, or null before the first one. */
+  lastUsedAt: string | null
+  /** The `User-Agent` of the sign-in, which names the browser. Null if it is unknown. */
+  userAgent: string | null
+}
+
 /** The storage space at a back end. */
 export interface Quota {
   __typename: 'Quota'
@@ -2722,6 +2756,14 @@ export interface UpdateProviderInput {
   versionCount?: number | null
   /** The number of days that earlier versions are kept, 1 to 3650; null is the setting of the server. Those that are kept already keep their time. */
   versionDays?: number | null
+}
+
+/** The events of a subscription. */
+export interface UpdatePushSubscriptionInput {
+  /** The events; may be empty. */
+  events: readonly (PushEvent)[]
+  /** The ID of the subscription. */
+  id: string
 }
 
 /** Changes to a schedule. Omitted fields do not change. */

@@ -51,6 +51,8 @@ export interface JobRecord extends Creator {
   /** The decision of an atomic COPY or MOVE about its copies; null until everything is copied or something has failed. */
   outcome: JobOutcome | null
   progress: JobProgress
+  /** The member who canceled the job; null for others. */
+  canceledBy: string | null
   /** The reason why the whole job failed. */
   error: { reason: Reason; message: string } | null
   createdAt: Date
@@ -105,6 +107,7 @@ export function toJob(row: Selectable<Schema['jobs']>): JobRecord {
       totalBytes: row.total_bytes === null ? null : Math.max(Number(row.total_bytes), bytes),
       bytesPerSecond: row.bytes_per_second,
     },
+    canceledBy: row.canceled_by,
     error: row.error_reason === null ? null : { reason: row.error_reason, message: row.error_message ?? '' },
     createdAt: row.created_at,
     startedAt: row.started_at,
@@ -207,10 +210,16 @@ export async function listJobs(
  * Requests a pause or a cancellation of a running job, and carries it out at once for any other job. Returns null if it
  * has ended.
  */
-export async function requestOfJob(db: Change, id: string, request: 'PAUSE' | 'CANCEL'): Promise<JobRecord | null> {
+export async function requestOfJob(
+  db: Change,
+  id: string,
+  request: 'PAUSE' | 'CANCEL',
+  userId: string,
+): Promise<JobRecord | null> {
   const row = await db
     .updateTable('jobs')
     .set({
+      canceled_by: sql`case when ${request}::text = 'CANCEL' then coalesce(canceled_by, ${userId}::uuid) else canceled_by end`,
       requested: sql`case
         when state <> 'RUNNING' then null
         when requested = 'CANCEL' then requested
@@ -259,6 +268,7 @@ export async function queueAfterEnd(
     .set({
       state: 'QUEUED',
       requested: null,
+      canceled_by: null,
       ended_at: null,
       error_reason: null,
       error_message: null,

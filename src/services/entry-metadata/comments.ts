@@ -1,6 +1,6 @@
 /**
  * Comments on files and folders. Members who may read an entry read them, and members who may change it write them. A comment can mention
- * members who may read the entry: they get an email.
+ * members who may read the entry: they get an email and, on the devices where they want it, a notification.
  */
 import { includesPath } from '../../auth/access.ts'
 import { isId, timeOrderedIds } from '../../auth/id.ts'
@@ -26,6 +26,7 @@ import {
   updateComment,
 } from '../../db/entry-comments.ts'
 import { batchedMembers, lockMember } from '../../db/members.ts'
+import { insertPushMentions } from '../../db/push-messages.ts'
 import { AppError } from '../../errors.ts'
 import type { Storage } from '../../storage/index.ts'
 import type { Audit } from '../audit/index.ts'
@@ -79,6 +80,12 @@ function commentGone(): AppError {
   return new AppError('NOT_FOUND', 'The comment was deleted, or its entry was moved: list the comments again.')
 }
 
+/** The ids of people. */
+interface Told {
+  byEmail: readonly string[]
+  onDevices: readonly string[]
+}
+
 type AskedToComment = Asked<typeof needs.comment>
 
 export function createEntryComments({
@@ -123,10 +130,14 @@ export function createEntryComments({
   }
 
   /**
-   * Returns the ids of those who get an email about a text. Whether a person exists who cannot read the entry is not revealed.
+   * Returns the ids of those who are told of a text: by email, and on their devices. Whether a person exists who cannot read the entry is not revealed.
    * @throws INVALID_INPUT, RATE_LIMITED
    */
-  async function notified(at: CommentedAt, { text, before }: { text: string; before: string }, author: Member) {
+  async function notified(
+    at: CommentedAt,
+    { text, before }: { text: string; before: string },
+    author: Member,
+  ): Promise<Told> {
     const mentioned = mentionsIn(text)
     if (mentioned.length > maxMentions) {
       throw new AppError('INVALID_INPUT', `A comment mentions at most ${maxMentions} people.`)
@@ -137,10 +148,15 @@ export function createEntryComments({
     if (!members.every(member => canBeMentioned(member, at))) {
       throw new AppError('INVALID_INPUT', 'Mention only people who can read the item: remove the others from the text.')
     }
-    const others = members.flatMap(member => (member?.getsMentions && member.userId !== author.userId ? member : []))
-    if (!sendsEmail) return []
-    await limits.countInvitations(author.userId, others.length)
-    return others.map(({ userId }) => userId)
+    const others = members.flatMap(member => (member && member.userId !== author.userId ? member : []))
+    const byEmail = sendsEmail ? others.filter(({ getsMentions }) => getsMentions) : []
+    await limits.countInvitations(author.userId, byEmail.length)
+    return { byEmail: byEmail.map(({ userId }) => userId), onDevices: others.map(({ userId }) => userId) }
+  }
+
+  async function tell(change: Change, commentId: string, { workspaceId }: CommentedAt, told: Told): Promise<void> {
+    await insertMentions(change, commentId, told.byEmail)
+    await insertPushMentions(change, { workspaceId, commentId }, told.onDevices)
   }
 
   /** @throws TOO_MANY_COMMENTS */
@@ -195,14 +211,14 @@ export function createEntryComments({
         const { member } = granted.viewer
         const text = parseCommentText(input.text)
         const { kind } = await (await storage.readAt(granted)).stat(signal)
-        const recipients = await notified(granted, { text, before: '' }, member)
+        const told = await notified(granted, { text, before: '' }, member)
         const id = nextId(new Date())
         recording.add({ details: { commentId: id } })
         // Afterwards, somebody may move the entry with its comments.
         const stored = await recording.commit(async change => {
           await requireRoom(change, granted, member.userId)
           await insertComment(change, granted, { id, userId: member.userId, isFolder: kind === 'directory', text })
-          await insertMentions(change, id, recipients)
+          await tell(change, id, granted, told)
           return findComment(change, granted, id)
         })
         return shown(granted.workspaceId, stored)
@@ -223,10 +239,10 @@ export function createEntryComments({
         if (before.author?.id !== member.userId) {
           throw new AppError('SCOPE_REQUIRED', 'Only the person who wrote a comment edits it.')
         }
-        const recipients = await notified(granted, { text, before: before.text }, member)
+        const told = await notified(granted, { text, before: before.text }, member)
         const stored = await recording.commit(async change => {
           if (!(await updateComment(change, granted, { id, userId: member.userId, text }))) throw commentGone()
-          await insertMentions(change, id, recipients)
+          await tell(change, id, granted, told)
           return findComment(change, granted, id)
         })
         return shown(granted.workspaceId, stored)

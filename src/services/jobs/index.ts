@@ -7,7 +7,7 @@ import { isId, timeOrderedIds } from '../../auth/id.ts'
 import { authorizeJob } from '../../auth/needs.ts'
 import { formatPath, isWithin, parseNewName, parsePath, root } from '../../auth/path.ts'
 import { type Grant, isUnrestricted, requireScope } from '../../auth/policy.ts'
-import type { Viewer } from '../../auth/viewer.ts'
+import { requireViewer, type Viewer } from '../../auth/viewer.ts'
 import type { Change, Database } from '../../db/client.ts'
 import { deleteEntries, insertEntries, type NewJobEntry } from '../../db/jobs/entries.ts'
 import { isReportFull, type JobFailure, listFailures, retryEntries } from '../../db/jobs/failures.ts'
@@ -112,13 +112,14 @@ export function createJobs(options: {
     viewer: Viewer | null,
     action: 'JOB_PAUSE' | 'JOB_RESUME' | 'JOB_CANCEL' | 'JOB_RETRY',
     id: string,
-    work: (change: Change, job: JobRecord) => Promise<JobRecord | null>,
+    work: (change: Change, job: JobRecord, userId: string) => Promise<JobRecord | null>,
   ): Promise<JobRecord> {
     return audit.recorded(viewer, action, { subject: { kind: 'JOB', id } }, async (recording: Recording) => {
       const job = await find(viewer, id)
+      const { userId } = requireViewer(viewer).member
       authorizeJob(viewer, job)
       recording.add(factsOf(job))
-      const changed = await recording.commit(trx => work(trx, job))
+      const changed = await recording.commit(trx => work(trx, job, userId))
       if (!changed) throw new AppError('PRECONDITION_FAILED', `The job is ${job.state}, so this has no effect.`)
       wake()
       return changed
@@ -229,15 +230,15 @@ export function createJobs(options: {
 
     /** Pauses a job within a second. Files that are being copied are copied again later. */
     pause: (viewer: Viewer | null, id: string) =>
-      change(viewer, 'JOB_PAUSE', id, (trx, job) => requestOfJob(trx, job.id, 'PAUSE')),
+      change(viewer, 'JOB_PAUSE', id, (trx, job, userId) => requestOfJob(trx, job.id, 'PAUSE', userId)),
 
     resume: (viewer: Viewer | null, id: string) =>
       change(viewer, 'JOB_RESUME', id, (trx, job) => queueAgain(trx, job.id)),
 
     /** Cancels a job within a second. It does not undo what it has copied or moved. */
     async cancel(viewer: Viewer | null, id: string): Promise<JobRecord> {
-      const job = await change(viewer, 'JOB_CANCEL', id, async (trx, found) => {
-        const canceled = await requestOfJob(trx, found.id, 'CANCEL')
+      const job = await change(viewer, 'JOB_CANCEL', id, async (trx, found, userId) => {
+        const canceled = await requestOfJob(trx, found.id, 'CANCEL', userId)
         if (canceled) await recordEnd(trx, canceled)
         return canceled
       })

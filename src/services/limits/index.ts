@@ -1,5 +1,5 @@
 /**
- * The limits of requests, of sign-ins, of emails to others and of applications that register. Callers count before they work; past a
+ * The limits of requests, of sign-ins, of emails to others, of push notifications and of applications that register. Callers count before they work; past a
  * limit, they get RATE_LIMITED.
  */
 import { networkOf } from '../../auth/network.ts'
@@ -20,6 +20,7 @@ export interface Limits {
   requests: RequestLimits
   signIns: SignIns
   invitations: Invitations
+  push: PushLimit
   registrations: RegistrationLimit
   /** Stops the timers and waits for running statements. */
   close(): Promise<void>
@@ -50,6 +51,7 @@ export function createLimits({
     requests: createRequestLimits(settings.requestsPerMinute, meters.meter),
     signIns: createSignIns({ db, limit: settings.signIns, onError }),
     invitations: createInvitations(db),
+    push: createPushLimit(db),
     registrations: createRegistrationLimit(db, settings.signIns),
     async close() {
       clearInterval(sweeper)
@@ -71,6 +73,18 @@ function createInvitations(db: Database): Invitations {
       if (count > 0) await countHits(db, invitationRule, userId, count, 'Too many emails in one day')
     },
   }
+}
+
+/** Browsers that a member registers for notifications, and tests of them: each makes this server connect to a push service. */
+const pushRule: RateLimit = { name: 'push', limit: 60, window: 60 * 60_000 }
+
+export interface PushLimit {
+  /** Counts a registration or a test. @throws RATE_LIMITED */
+  countPush(userId: string): Promise<void>
+}
+
+function createPushLimit(db: Database): PushLimit {
+  return { countPush: userId => countHits(db, pushRule, userId, 1, 'Too many changes of notifications in one hour') }
 }
 
 /** Applications that register from one network. Each person who adds this server to an application needs one. */

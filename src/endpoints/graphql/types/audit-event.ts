@@ -104,6 +104,12 @@ const actions: Record<AuditAction, { description: string }> = {
   QUOTA_SET: { description: 'Somebody set or removed a quota; `details` has its limits.' },
   HOLD_CREATE: { description: 'Somebody created a hold; `details` has its reason and its end.' },
   HOLD_RELEASE: { description: 'An owner released a hold.' },
+  PUSH_SUBSCRIBE: {
+    description: 'A member switched on notifications in a browser. `details` has the host of its push service.',
+  },
+  PUSH_UPDATE: { description: 'A member chose the events of which a browser gets notifications.' },
+  PUSH_UNSUBSCRIBE: { description: 'A member switched off notifications in a browser.' },
+  PUSH_TEST: { description: 'A member sent a notification to a browser as a test.' },
   LOCK_END: {
     description: 'Somebody ended a lock; `details` has the ID of the member who held it, and the locked path.',
   },
