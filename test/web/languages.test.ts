@@ -67,6 +67,7 @@ const labelledPages = [
   '/settings/profile',
   '/settings/overview',
   '/settings/security',
+  '/settings/notifications',
   '/settings/members',
   '/settings/api-keys',
   '/settings/storages',

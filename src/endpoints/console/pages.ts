@@ -31,6 +31,9 @@ const contentSecurityPolicy = [
 /** Shared workers and service workers have the policy of their script, and not that of the page. */
 const workerSecurityPolicy = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'"
 
+/** A service worker also loads the icon of notifications. */
+const serviceWorkerPolicy = `${workerSecurityPolicy}; img-src 'self'`
+
 /** The pictures of the console in a browser and among the programs of a device: scripts/icons.ts. */
 const icons = ['icon.svg', 'icon-192.png', 'icon-512.png', 'icon-maskable.png', 'apple-touch-icon.png']
 
@@ -54,7 +57,7 @@ export async function consoleRoutes(app: FastifyInstance, basePath: string): Pro
   }
   app.get('/service-worker.js', (_request, reply) => {
     // Browsers ask for it again with each page, so that a new version takes over at once.
-    reply.headers({ 'Content-Security-Policy': workerSecurityPolicy, 'Cache-Control': 'no-cache' })
+    reply.headers({ 'Content-Security-Policy': serviceWorkerPolicy, 'Cache-Control': 'no-cache' })
     return reply.sendFile('service-worker.js')
   })
   app.get<{ Params: { '*': string } }>('/assets/*', (request, reply) => {

@@ -64,6 +64,7 @@ export const settingsPages: PicturedPages = {
       await dialog(page).getByText('/Photos').waitFor()
     },
   ],
+  notifications: ['/settings/notifications', page => page.getByRole('heading', { name: 'Notifications' }).waitFor()],
   overview: ['/settings/overview', page => page.getByRole('slider', { name: 'Usage' }).waitFor()],
   webhooks: ['/settings/webhooks'],
   audit: ['/settings/audit', page => page.getByRole('table', { name: 'Audit log' }).waitFor()],

@@ -1,10 +1,17 @@
-import { basePath } from './client.ts'
+import { basePath, urlOf } from './client.ts'
+import { forgetPushOf } from './push-device.ts'
 
 /** What this browser keeps of an account on the device. Other consoles of the same origin have other paths. */
 const prefix = `stowage.kept ${basePath}/ `
 
 /** Browsers offer what is needed only over HTTPS, or on the same computer. */
 export const canKeep = 'caches' in globalThis && 'serviceWorker' in navigator && 'locks' in navigator
+
+/** Registers the service worker of the console, in the language of the page. */
+export async function registerWorker(language: string): Promise<ServiceWorkerRegistration> {
+  const worker = urlOf(`/service-worker.js?language=${language}`)
+  return navigator.serviceWorker.register(worker, { scope: urlOf('/'), updateViaCache: 'none' })
+}
 
 let leaving = new AbortController()
 
@@ -30,7 +37,7 @@ export async function keptCaches(): Promise<string[]> {
 export async function forgetOthers(userId: string | null, previousId?: string): Promise<void> {
   const isOther = userId === null || (previousId !== undefined && previousId !== userId)
   try {
-    await Promise.all([forgetKept(userId), isOther && forgetShared()])
+    await Promise.all([forgetKept(userId), isOther && forgetShared(), forgetPushOf(userId)])
   } catch {
     // The storage of the browser is damaged or not allowed, which must not keep anybody out.
   }

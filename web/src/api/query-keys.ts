@@ -8,6 +8,8 @@ export const queryKeys = {
   identities: ['identities'],
   linkInvite: ['link-invite'],
   secondFactors: ['second-factors'],
+  /** The browsers of the person that get notifications. */
+  push: ['push'],
   /** How the person confirms who they are. */
   confirmation: ['confirmation'],
   issuers: ['issuers'],

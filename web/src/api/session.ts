@@ -5,6 +5,7 @@ import { ask, StowageError, stowage } from './client.ts'
 import { forgetOthers } from './device.ts'
 import { graphql, type ResultOf } from './graphql.ts'
 import { askForPasskey } from './passkeys.ts'
+import { forgetPush } from './push-device.ts'
 import { queryKeys } from './query-keys.ts'
 
 const ViewerQuery = graphql(`
@@ -224,7 +225,7 @@ export async function signOut(): Promise<IssuerLogout | null> {
   const asked = await ask(IssuerLogoutQuery, {}).catch(() => null)
   await ask(LogoutMutation, {}).catch(() => {})
   keepLanguage(accountKey, null)
-  await forgetOthers(null)
+  await Promise.all([forgetOthers(null), forgetPush()])
   await deleteCookie()
   return asked?.issuerLogout ?? null
 }

@@ -108,6 +108,10 @@ export const routes: RouteObject[] = [
                 path: 'security',
                 lazy: page(async () => (await import('../settings/security/page.tsx')).SecurityPage),
               },
+              {
+                path: 'notifications',
+                lazy: page(async () => (await import('../settings/notifications.tsx')).NotificationsPage),
+              },
               { path: 'api-keys', lazy: page(async () => (await import('../settings/api-keys/page.tsx')).ApiKeysPage) },
               {
                 path: 'approvals',

@@ -1,7 +1,8 @@
 /**
  * The service worker. It keeps the files of the page of one build, so that the console opens without a network and shows what is kept
  * offline. It stores no response of the API. It takes the files that other
- * programs share. With a network, every page comes from the server, so an old worker shows no old console.
+ * programs share, and shows the notifications that the server sends. With a network, every page comes from the server, so an old worker
+ * shows no old console.
  */
 import { maxShared } from '../api/shared-bounds.ts'
 
@@ -25,11 +26,34 @@ interface WorkerEvent extends Event {
   respondWith(response: Promise<Response>): void
 }
 
+/** An event of https://www.w3.org/TR/push-api/ or of https://notifications.spec.whatwg.org */
+interface PushWorkerEvent extends WorkerEvent {
+  readonly data: { json(): unknown } | null
+  readonly notification: Notification
+  readonly oldSubscription?: PushSubscription | null
+}
+
+/** A tab. */
+interface WorkerClient {
+  readonly url: string
+  readonly focused: boolean
+  focus(): Promise<unknown>
+  postMessage(message: unknown): void
+}
+
 interface WorkerScope {
   readonly registration: ServiceWorkerRegistration
-  readonly clients: { claim(): Promise<void> }
+  readonly clients: {
+    claim(): Promise<void>
+    matchAll(options: { type: 'window'; includeUncontrolled: true }): Promise<readonly WorkerClient[]>
+    openWindow(url: string): Promise<unknown>
+  }
   skipWaiting(): Promise<void>
   addEventListener(type: 'install' | 'activate' | 'fetch', listener: (event: WorkerEvent) => void): void
+  addEventListener(
+    type: 'push' | 'notificationclick' | 'pushsubscriptionchange',
+    listener: (event: PushWorkerEvent) => void,
+  ): void
 }
 
 const worker = globalThis as unknown as WorkerScope
@@ -55,6 +79,16 @@ worker.addEventListener('fetch', event => {
   } else if (files.has(path)) {
     event.respondWith(stored(url).then(response => response ?? fetch(event.request)))
   }
+})
+
+worker.addEventListener('push', event => event.waitUntil(show(event.data?.json())))
+worker.addEventListener('notificationclick', event => {
+  event.notification.close()
+  event.waitUntil(openInTab(String(event.notification.data)))
+})
+worker.addEventListener('pushsubscriptionchange', event => {
+  const key = event.oldSubscription?.options.applicationServerKey
+  if (key) event.waitUntil(subscribe(key))
 })
 
 async function install(): Promise<void> {
@@ -163,4 +197,57 @@ async function leaveIfUnknown(): Promise<void> {
   const { pathname } = new URL(scope)
   const own = (await caches.keys()).filter(name => name.startsWith('stowage.') && name.split(' ')[1] === pathname)
   await Promise.all(own.map(name => caches.delete(name)))
+}
+
+/** What the server sends: src/services/push/messages.ts. */
+interface PushNote {
+  title: string
+  body: string
+  path: string
+  tag: string
+  language: string
+  direction: 'ltr' | 'rtl'
+}
+
+/** The tabs with the console. The pages of share links are for others. */
+async function tabs(): Promise<readonly WorkerClient[]> {
+  const all = await worker.clients.matchAll({ type: 'window', includeUncontrolled: true })
+  return all.filter(({ url }) => url.startsWith(scope) && !url.startsWith(`${scope}s/`))
+}
+
+/** Browsers require a notification for each message. It makes no sound while the person looks at the console. */
+async function show(message: unknown): Promise<void> {
+  const { title, body, path, tag, language: lang, direction: dir } = message as PushNote
+  const silent = (await tabs()).some(({ focused }) => focused)
+  await worker.registration.showNotification(title, {
+    body,
+    tag,
+    lang,
+    dir,
+    silent,
+    icon: `${scope}icon-192.png`,
+    data: path,
+  })
+}
+
+/** Opens a page of the console in a tab that is open, which goes there itself, or in a new one. */
+async function openInTab(path: string): Promise<void> {
+  const all = await tabs()
+  const tab = all.find(({ focused }) => focused) ?? all[0]
+  if (!tab) return void (await worker.clients.openWindow(scope + path.slice(1)))
+  tab.postMessage({ open: path })
+  await tab.focus()
+}
+
+/** Subscribes again after the push service has ended a subscription. The server keeps its events. */
+async function subscribe(applicationServerKey: BufferSource): Promise<void> {
+  const subscription = await worker.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey })
+  const { endpoint, keys } = subscription.toJSON()
+  const query = 'mutation ($input: CreatePushSubscriptionInput!) { createPushSubscription(input: $input) { id } }'
+  const input = { endpoint, publicKey: keys?.p256dh, auth: keys?.auth }
+  await fetch(`${scope}graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'X-Stowage-Console': '1' },
+    body: JSON.stringify({ query, variables: { input } }),
+  })
 }

@@ -23,7 +23,7 @@ import { Loading } from '../ui/loading.tsx'
 import { useHasBottomBar, useIsWide } from '../ui/window-size.ts'
 import { AccountMenu } from './frame/account-menu.tsx'
 import { Confirmations } from './frame/confirmations.tsx'
-import { useDevice } from './use-device.ts'
+import { useDevice, useNotificationPages } from './use-device.ts'
 import './frame/frame.css'
 
 const announceEnd: AnnounceEnd = async (...ended) => {
@@ -52,6 +52,7 @@ export function Shell() {
   const [isConfirming, setConfirming] = useState(false)
   const [isMenuOpen, setMenuOpen] = useState(false)
   useDevice(session?.viewer.user.id)
+  useNotificationPages()
   // While a failed check is repeated, the query has no error, and its page stays.
   const [lastError, setLastError] = useState<Error | null>(null)
   useEffect(() => {

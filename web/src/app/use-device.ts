@@ -1,6 +1,7 @@
 import { useEffect } from 'react'
-import { urlOf } from '../api/client.ts'
-import { canKeep, keptCacheOf, keptCaches } from '../api/device.ts'
+import { useNavigate } from 'react-router'
+import { canKeep, keptCacheOf, keptCaches, registerWorker } from '../api/device.ts'
+import { keptPush } from '../api/push-device.ts'
 import { loadPart } from '../lib/load-part.ts'
 import { language } from '../texts/languages.ts'
 
@@ -9,6 +10,12 @@ const delay = 3000
 
 /** The development server builds no worker. */
 const hasWorker = canKeep && import.meta.env.PROD
+
+/** Gets notifications in this session, too, in a browser that got them in an earlier one. */
+async function renew(): Promise<void> {
+  const { renewPush } = await loadPart(import('../api/push.ts'))
+  await renewPush()
+}
 
 /** Keeps the console on this device for the time without a network, and keeps the files there like those of the server. */
 export function useDevice(userId: string | undefined): void {
@@ -23,9 +30,9 @@ export function useDevice(userId: string | undefined): void {
     // Nobody waits for it, and the next page or network tries again.
     const compareQuietly = () => void compare().catch(() => {})
     const timer = setTimeout(() => {
-      const worker = urlOf(`/service-worker.js?language=${language}`)
-      navigator.serviceWorker.register(worker, { scope: urlOf('/'), updateViaCache: 'none' }).catch(() => {})
+      registerWorker(language).catch(() => {})
       compareQuietly()
+      if (keptPush()?.userId === userId) void renew().catch(() => {})
     }, delay)
     addEventListener('online', compareQuietly)
     return () => {
@@ -33,4 +40,17 @@ export function useDevice(userId: string | undefined): void {
       removeEventListener('online', compareQuietly)
     }
   }, [userId])
+}
+
+/** Goes to the page of a notification that the person has pressed, when the service worker has chosen this tab for it. */
+export function useNotificationPages(): void {
+  const navigate = useNavigate()
+  useEffect(() => {
+    if (!hasWorker) return
+    const onMessage = ({ data }: MessageEvent<{ open?: string }>) => {
+      if (data.open?.startsWith('/')) void navigate(data.open)
+    }
+    navigator.serviceWorker.addEventListener('message', onMessage)
+    return () => navigator.serviceWorker.removeEventListener('message', onMessage)
+  }, [navigate])
 }

@@ -5,6 +5,7 @@ import { texts as approvalTexts } from '../texts/approvals.tsx'
 import { texts as directoryTexts } from '../texts/directories.tsx'
 import { texts as groupTexts } from '../texts/groups.tsx'
 import { texts as issuerTexts } from '../texts/issuers.ts'
+import { texts as notificationTexts } from '../texts/notifications.ts'
 import { texts as overviewTexts } from '../texts/overview.ts'
 import { texts as securityTexts } from '../texts/security.tsx'
 import { texts } from '../texts/settings.tsx'
@@ -23,6 +24,7 @@ export function SettingsNav() {
       <Group title={texts.forYou}>
         <Item to="profile">{texts.profile}</Item>
         <Item to="security">{securityTexts.security}</Item>
+        <Item to="notifications">{notificationTexts.title}</Item>
         <Item to="api-keys">{texts.apiKeys}</Item>
         {workspace.approvals.length > 0 && <Item to="approvals">{approvalTexts.approvals}</Item>}
       </Group>

@@ -26,6 +26,7 @@ import { RowTable } from '../ui/row-table.tsx'
 import { Time } from '../ui/time.tsx'
 import { notify } from '../ui/toasts.tsx'
 import { Applications } from './applications/applications.tsx'
+import { browserText } from './browser-name.ts'
 import { Identities } from './identities.tsx'
 
 export function Profile() {
@@ -197,38 +198,6 @@ function PasswordForm({ email }: { email: string }) {
   )
 }
 
-/** The order decides, because browsers name those that they want to be taken for, too. */
-const browsers = [
-  [/\bEdgA?\/|\bEdgiOS\//, 'Edge'],
-  [/\bOPR\/|\bOpera\b/, 'Opera'],
-  [/\bSamsungBrowser\//, 'Samsung Internet'],
-  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
-  [/Chrome\/|\bChromium\/|\bCriOS\//, 'Chrome'],
-  [/\bSafari\//, 'Safari'],
-] as const
-
-const systems = [
-  [/\bAndroid\b/, 'Android'],
-  [/\biPhone\b/, 'iPhone'],
-  [/\biPad\b/, 'iPad'],
-  [/\bMac OS X\b/, 'macOS'],
-  [/\bWindows\b/, 'Windows'],
-  [/\bCrOS\b/, 'ChromeOS'],
-  [/\bLinux\b/, 'Linux'],
-] as const
-
-type Names = readonly (readonly [RegExp, string])[]
-
-const nameIn = (text: string, names: Names) => names.find(([pattern]) => pattern.test(text))?.[1] ?? null
-
-/** Returns the browser and the system that a `User-Agent` names; of a program, its first word. Null if it says nothing. */
-function browserName(userAgent: string): { browser: string; system: string | null } | null {
-  const browser = nameIn(userAgent, browsers)
-  if (browser !== null) return { browser, system: nameIn(userAgent, systems) }
-  const [program = ''] = userAgent.split(/[\s/]/, 1)
-  return program === '' ? null : { browser: program, system: null }
-}
-
 const SessionsQuery = graphql(`
   query Sessions {
     sessions { id createdAt expiresAt address userAgent factors current }
@@ -300,13 +269,12 @@ function Sessions() {
 
 function Row({ session, onEnd }: { session: OpenSession; onEnd: () => void }) {
   const { id, createdAt, expiresAt, address, userAgent, factors, current } = session
-  const named = userAgent === null ? null : browserName(userAgent)
   const nameId = `session-${id}`
   return (
     <tr>
       <td id={nameId}>
         <div className="main-cell" title={userAgent ?? undefined}>
-          {named ? texts.browserOn(named.browser, named.system) : texts.unknownBrowser}
+          {browserText(userAgent)}
         </div>
         {address && <div className="help">{address}</div>}
         {factors.length > 0 && (

@@ -1,0 +1,55 @@
+import { recall, remember } from '../lib/local-storage.ts'
+import { basePath } from './client.ts'
+
+/** Who has switched on notifications in this browser. Other consoles of the same origin have other paths. */
+const key = `stowage.push ${basePath}/`
+
+/** The build alone has a service worker. */
+export const canPush =
+  'serviceWorker' in navigator && 'PushManager' in globalThis && 'Notification' in globalThis && import.meta.env.PROD
+
+/** Safari of iPhones and iPads has notifications only for pages on the Home Screen. An iPad says that it is a Mac. */
+export const needsHomeScreen =
+  !canPush &&
+  (/\b(?:iPhone|iPad)\b/.test(navigator.userAgent) ||
+    (navigator.userAgent.includes('Macintosh') && navigator.maxTouchPoints > 1))
+
+/** Who has switched on notifications in this browser, and for which events; no events for all. */
+interface KeptPush {
+  userId: string
+  events: readonly string[] | null
+}
+
+export function keptPush(): KeptPush | null {
+  const [userId, events] = recall(key)?.split(' ') ?? []
+  if (userId === undefined) return null
+  return { userId, events: events === undefined ? null : events.split(',').filter(event => event !== '') }
+}
+
+/** Keeps the choice for the next session of the person, because the server forgets it with the session. */
+export function keepPush({ userId, events }: KeptPush): void {
+  remember(key, events === null ? userId : `${userId} ${events.join(',')}`)
+}
+
+/** Ends the notifications of this browser for good. */
+export async function forgetPush(): Promise<void> {
+  if (keptPush() === null) return
+  localStorage.removeItem(key)
+  await unsubscribe()
+}
+
+/** Ends the notifications for anybody but `userId`. They come back when the same person signs in again after the end of a session. */
+export async function forgetPushOf(userId: string | null): Promise<void> {
+  const kept = keptPush()
+  if (kept === null || kept.userId === userId) return
+  if (userId !== null) return forgetPush()
+  await unsubscribe()
+}
+
+async function unsubscribe(): Promise<void> {
+  if (!canPush) return
+  const registration = await navigator.serviceWorker.getRegistration()
+  const subscription = await registration?.pushManager.getSubscription()
+  // The server may still know the address, and the push service no longer does.
+  await subscription?.unsubscribe()
+}
