@@ -39,8 +39,8 @@ export function startMailOutbox<Waiting extends { attempts: number }>(
     atOnce,
     leastDelay: error => (faultOf(error).isRefused ? null : 0),
     onFailure(waiting, error, attempt) {
-      const { isRefused, ...fault } = faultOf(error)
-      outbox.onFailure(waiting, { ...attempt, ...fault })
+      const { code, replyCode } = faultOf(error)
+      outbox.onFailure(waiting, { ...attempt, code, replyCode })
     },
   })
 }

@@ -96,7 +96,11 @@ function Frame({ facts, children }: { facts: SharedFacts; children: ReactNode })
             {facts.kind === 'DROP' ? texts.askedBy(sharedBy) : texts.sharedBy(sharedBy)}
           </p>
         )}
-        {note !== '' && <p className="shared-note" dir="auto">{note}</p>}
+        {note !== '' && (
+          <p className="shared-note" dir="auto">
+            {note}
+          </p>
+        )}
         {expiresAt !== null && <p className="help">{texts.expiresAt(expiresAt)}</p>}
       </header>
       {children}
