@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
  * Push notifications: the key with which the servers sign their requests, the browsers that get notifications, and the outbox. A browser gets
  * them for one session, and no longer. A trigger collects the events of the audit log that are notifications; services insert the others.
  * There is one row for a subject, which counts events until they are sent. The trigger locks subscriptions, because one that ends meanwhile
- * would make the event fail.
+ * would make the event fail, and leaves out those that are being deleted.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   const statements = `
@@ -50,7 +50,8 @@ export async function up(db: Kysely<never>): Promise<void> {
     begin
       with happened as materialized (
         select workspace_id, user_id, 'JOB_ENDED' as event, subject_id, 1 as count, now() as due
-        from new_events where action = 'JOB_END' and subject_id is not null
+        from new_events
+        where action = 'JOB_END' and subject_id is not null and details ->> 'isAtomic' is distinct from 'true'
         union all
         select workspace_id, user_id, case action when 'UPLOAD' then 'FILES_RECEIVED' else 'SHARE_USED' end,
           credential_id::text, count, case action when 'UPLOAD' then now() + interval '10 seconds' else now() end
@@ -60,7 +61,8 @@ export async function up(db: Kysely<never>): Promise<void> {
       ), subscriptions as materialized (
         select id, workspace_id, user_id, events from push_subscriptions
         where (workspace_id, user_id) in (select workspace_id, user_id from happened)
-        order by id for key share
+          and events && array['JOB_ENDED', 'FILES_RECEIVED', 'SHARE_USED']
+        order by id for key share skip locked
       )
       insert into push_messages (subscription_id, event, subject_id, count, next_attempt_at)
       select s.id, e.event, e.subject_id, sum(e.count), min(e.due)

@@ -78,7 +78,7 @@ export async function listActivity(
   { limit, before, since }: { limit: number; before: string | null; since: Date },
 ): Promise<FoundActivity[]> {
   // Literals, so that the partial index matches.
-  const isChange = sql<boolean>`result = 'OK' and action in (${sql.join(activityEvents.map(sql.lit))})`
+  const isChange = sql<boolean>`(result = 'OK' or action = 'JOB_END') and action in (${sql.join(activityEvents.map(sql.lit))})`
   const jobKinds = sql.join(Object.keys(actionOfJob).map(sql.lit))
   let query = db
     .selectFrom('audit_events')

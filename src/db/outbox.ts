@@ -1,5 +1,5 @@
 /** Messages that wait to be sent. A claim lets one server at a time send a message, and ends by itself if that server fails. */
-import { type Selectable, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { claimRows, dueRows, isAnyDue, secondsFromNow } from './claims.ts'
 import type { Database } from './client.ts'
 import type { Schema } from './schema.ts'
@@ -11,17 +11,23 @@ const claimSeconds = 180
 
 const isDue = sql<SqlBool>`waiting.next_attempt_at <= now()`
 
-export function isAnyMessageDue(db: Database, outbox: OutboxTable): Promise<boolean> {
-  return isAnyDue(db, outbox, isDue)
+/** @param isReady matches those of the due rows `waiting` that may be sent; default: all */
+export function isAnyMessageDue(
+  db: Database,
+  outbox: OutboxTable,
+  isReady: RawBuilder<SqlBool> = sql`true`,
+): Promise<boolean> {
+  return isAnyDue(db, outbox, sql`${isDue} and ${isReady}`)
 }
 
-/** Claims the message that has been due for the longest time. */
+/** Claims the message that has been due for the longest time. @param isReady as for `isAnyMessageDue` */
 export async function claimMessage<Name extends OutboxTable>(
   db: Database,
   outbox: Name,
   claimId: string,
+  isReady: RawBuilder<SqlBool> = sql`true`,
 ): Promise<Selectable<Schema[Name]> | null> {
-  const dueKeys = dueRows(outbox, { isDue, orderBy: sql`waiting.next_attempt_at` })
+  const dueKeys = dueRows(outbox, { isDue: sql`${isDue} and ${isReady}`, orderBy: sql`waiting.next_attempt_at` })
   const set = sql`claim_id = ${claimId}, next_attempt_at = ${secondsFromNow(claimSeconds)}`
   const [claimed] = await claimRows(db, outbox, { dueKeys, set })
   return claimed ?? null

@@ -107,13 +107,21 @@ export interface FailureCount {
   latestAt: Date | null
 }
 
-/** Returns the kinds of failures of which there are some, in the order of `failureKinds`. */
-export async function countFailures(db: Database, workspaceId: string): Promise<FailureCount[]> {
+/**
+ * Returns the kinds of failures of which there are some, in the order of `failureKinds`.
+ * @param directory the source of the LDAP directory; null for none
+ */
+export async function countFailures(
+  db: Database,
+  workspaceId: string,
+  directory: string | null,
+): Promise<FailureCount[]> {
   const ago = sql`now() - make_interval(days => ${failureDays})`
   const since = firstIdAt(new Date(Date.now() - failureDays * day))
   const events = (isCounted: RawBuilder<unknown>) => sql`
     select e.at, e.count as n from audit_events e
-    where e.workspace_id = ${workspaceId} and e.id >= ${since} and ${isCounted}`
+    where e.workspace_id = ${workspaceId} and e.id >= ${since} and ${isCounted}
+    order by e.id desc`
   const waiting = (table: string) => sql`
     select null::timestamptz, 1 from ${sql.table(table)} where next_attempt_at is not null and attempts > 0`
   const found: Record<FailureKind, RawBuilder<unknown>> = {
@@ -122,7 +130,8 @@ export async function countFailures(db: Database, workspaceId: string): Promise<
       where workspace_id = ${workspaceId} and status <> 'CONNECTED'`,
     JOBS: sql`
       select ended_at as at, 1 as n from jobs
-      where workspace_id = ${workspaceId} and state = 'FAILED' and ended_at > ${ago}`,
+      where workspace_id = ${workspaceId} and state = 'FAILED' and ended_at > ${ago}
+      order by ended_at desc`,
     DAMAGE: events(sql`e.action = 'DAMAGE_FOUND'`),
     SCHEDULES: sql`
       select null::timestamptz as at, 1 as n from schedules
@@ -131,12 +140,14 @@ export async function countFailures(db: Database, workspaceId: string): Promise<
       select null::timestamptz as at, 1 as n from webhooks where workspace_id = ${workspaceId} and error is not null`,
     DELIVERIES: sql`
       select d.ended_at as at, 1 as n from webhooks w join webhook_deliveries d on d.webhook_id = w.id
-      where w.workspace_id = ${workspaceId} and d.state = 'FAILED' and d.ended_at > ${ago}`,
+      where w.workspace_id = ${workspaceId} and d.state = 'FAILED' and d.ended_at > ${ago}
+      order by d.ended_at desc`,
     EMAILS: sql`
       select at, 1 as n from lost_emails where at > ${ago}
       union all ${waiting('account_notices')} union all ${waiting('comment_notices')}
       union all ${waiting('reset_requests')} union all ${waiting('share_emails')}`,
-    DIRECTORY: sql`select ended_at as at, 1 as n from directory_syncs where error is not null`,
+    DIRECTORY: sql`select ended_at as at, 1 as n from directory_syncs
+      where source = ${directory} and error is not null`,
     // A right password that a second factor follows is no failure.
     SIGN_INS: events(sql`e.action = 'LOGIN' and e.result not in ('OK', 'CUT', 'SECOND_FACTOR_REQUIRED')`),
   }

@@ -1,8 +1,8 @@
 /** The outbox of push notifications. A trigger of the audit log inserts most of them: see the migration. */
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { secondsFromNow } from './claims.ts'
 import type { Change, Database } from './client.ts'
-import { claimMessage, settleMessage } from './outbox.ts'
+import { claimMessage, isAnyMessageDue } from './outbox.ts'
 import type { PushEvent } from './schema.ts'
 
 export interface WaitingPush {
@@ -52,22 +52,38 @@ export async function insertPushTest(db: Change, subscriptionId: string): Promis
   )
 }
 
+/**
+ * A member gets one message at a time, so that a push service that responds late delays nobody else. All messages of a browser wait
+ * while one is to be attempted again, because its push service is the same.
+ */
+const isReady = sql<SqlBool>`not exists (
+  select from push_subscriptions own
+  join push_subscriptions other on other.workspace_id = own.workspace_id and other.user_id = own.user_id
+  join push_messages m on m.subscription_id = other.id and m.next_attempt_at > now()
+  where own.id = waiting.subscription_id and (m.claim_id is not null or other.id = own.id and m.attempts > 0))`
+
+export function isAnyPushDue(db: Database): Promise<boolean> {
+  return isAnyMessageDue(db, 'push_messages', isReady)
+}
+
 /** Claims the message that has been due for the longest time. */
 export async function claimPush(db: Database, claimId: string): Promise<WaitingPush | null> {
-  const claimed = await claimMessage(db, 'push_messages', claimId)
+  const claimed = await claimMessage(db, 'push_messages', claimId, isReady)
   if (!claimed) return null
   const { id, subscription_id: subscriptionId, event, subject_id: subjectId, count, since, attempts } = claimed
   return { id, claimId, subscriptionId, event, subjectId, count, since, attempts }
 }
 
-/** Attempts a message again after a time. The other messages of the browser wait for as long, because its push service is the same. */
-export async function retryPush(db: Database, message: WaitingPush, retrySeconds: number): Promise<void> {
-  await settleMessage(db, 'push_messages', message, retrySeconds)
+/** Attempts a message again after a time. */
+export async function retryPush(db: Database, { id, claimId }: WaitingPush, retrySeconds: number): Promise<void> {
   await sql`
-    update push_messages set next_attempt_at = greatest(next_attempt_at, ${secondsFromNow(retrySeconds)})
-    where id in (
-      select id from push_messages where subscription_id = ${message.subscriptionId} and id <> ${message.id}
-      order by id for update)`.execute(db)
+    update push_messages set attempts = attempts + 1, claim_id = null, next_attempt_at = ${secondsFromNow(retrySeconds)}
+    where id = ${id} and claim_id = ${claimId}`.execute(db)
+}
+
+/** Deletes messages that wait since longer than some seconds. */
+export async function deleteOldPush(db: Database, seconds: number): Promise<void> {
+  await sql`delete from push_messages where since < now() - make_interval(secs => ${seconds})`.execute(db)
 }
 
 /**

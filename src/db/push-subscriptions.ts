@@ -84,19 +84,21 @@ export async function replacePushSubscription(
     .execute()
   // Another person may have used the browser.
   const own = replaced.find(row => row.workspace_id === workspaceId && row.user_id === userId)
+  const values = {
+    id,
+    workspace_id: workspaceId,
+    user_id: userId,
+    session_id: sessionId,
+    public_key: publicKey,
+    auth,
+    events: [...(subscription.events ?? own?.events ?? usual)],
+    language,
+  }
   await db
     .insertInto('push_subscriptions')
-    .values({
-      id,
-      workspace_id: workspaceId,
-      user_id: userId,
-      session_id: sessionId,
-      endpoint,
-      public_key: publicKey,
-      auth,
-      events: [...(subscription.events ?? own?.events ?? usual)],
-      language,
-    })
+    .values({ ...values, endpoint })
+    // Another person may have switched on notifications in the same browser meanwhile.
+    .onConflict(conflict => conflict.column('endpoint').doUpdateSet(values))
     .execute()
   await sql`
     delete from push_subscriptions where id in (

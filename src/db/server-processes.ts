@@ -36,19 +36,24 @@ export async function renewProcess(
     on conflict (id) do update set renewed_at = excluded.renewed_at`.execute(db)
 }
 
-/** Removes a process that has ended, and those that ended long ago without a word. */
+/** Removes a process that has ended. */
 export async function removeProcess(db: Database, id: string): Promise<void> {
   await sql`
-    delete from server_processes
-    where id = ${id} or renewed_at < now() - make_interval(mins => ${shownMinutes})`.execute(db)
+    delete from server_processes where id = ${id}`.execute(db)
 }
 
-/** Returns the processes that run or were killed lately, the oldest first. */
+/** Removes processes that were killed so long ago that they are not shown any more. */
+export async function deleteOldProcesses(db: Database): Promise<void> {
+  await sql`
+    delete from server_processes where renewed_at < now() - make_interval(mins => ${shownMinutes})`.execute(db)
+}
+
+/** Returns the processes that run, and then those that were killed lately, by host and the oldest first. */
 export async function listProcesses(db: Database): Promise<ServerProcess[]> {
   const { rows } = await sql<ServerProcess>`
     select id, host, version, node_version as "nodeVersion", started_at as "startedAt", renewed_at as "seenAt",
       renewed_at > now() - make_interval(secs => ${aliveSeconds}) as "isAlive"
     from server_processes where renewed_at > now() - make_interval(mins => ${shownMinutes})
-    order by host, started_at, id limit ${maxShown}`.execute(db)
+    order by "isAlive" desc, host, started_at, id limit ${maxShown}`.execute(db)
   return rows
 }

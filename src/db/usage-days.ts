@@ -10,9 +10,7 @@ const countsOnDays = 7
 /** The days over which growth is measured. */
 export const growthDays = 30
 
-/** Seconds after which another server adds up a catalogue. Longer than the timeout. */
-const claimSeconds = 300
-/** Seconds between two sums. The last one of a day stays. */
+/** Seconds between two sums, also after one that failed. The last one of a day stays. */
 const interval = 6 * 60 * 60
 /** Milliseconds. A catalogue can have a million folders. */
 const timeout = 60_000
@@ -25,16 +23,16 @@ export function isAnyUsageDue(db: Database): Promise<boolean> {
   return isAnyDue(db, 'catalogues', isDue)
 }
 
-/** Returns the id of a catalogue to add up. */
+/** Returns the id of a catalogue to add up, which nobody adds up again before the interval has passed. */
 export async function claimUsage(db: Database): Promise<number | null> {
   const [row] = await claimRows(db, 'catalogues', {
     dueKeys: dueRows('catalogues', { isDue, orderBy: sql`waiting.usage_due_at` }),
-    set: sql`usage_due_at = ${secondsFromNow(claimSeconds)}`,
+    set: sql`usage_due_at = ${secondsFromNow(interval)}`,
   })
   return row?.id ?? null
 }
 
-/** Stores the sums of a catalogue for the present day, and when the next ones are due. Safe to repeat. */
+/** Stores the sums of a catalogue for the present day. Safe to repeat. */
 export async function storeUsage(db: Database, catalogue: number): Promise<void> {
   await db.transaction().execute(async trx => {
     await sql`select set_config('statement_timeout', ${String(timeout)}, true)`.execute(trx)
@@ -49,7 +47,6 @@ export async function storeUsage(db: Database, catalogue: number): Promise<void>
       where waiting.id = ${catalogue} and ${isCounted}
       for key share of p
       on conflict (provider_id, day) do update set files = excluded.files, bytes = excluded.bytes`.execute(trx)
-    await sql`update catalogues set usage_due_at = ${secondsFromNow(interval)} where id = ${catalogue}`.execute(trx)
   })
 }
 
@@ -92,7 +89,7 @@ export async function listUsageDays(
 export interface ProviderUsage {
   files: number
   bytes: number
-  /** The bytes that were added in `growthDays`, negative for fewer; null if nothing is known from then. */
+  /** The bytes that were added in `growthDays`, negative if there are fewer now; null if nothing is known from then. */
   addedBytes: number | null
 }
 

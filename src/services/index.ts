@@ -231,7 +231,12 @@ export function createServices(options: {
   const versions = createVersions({ db, storage, secrets, audit, onError, collects: options.workers > 0 })
   const guard = authentication.entryGuard
   const objectLocks = createObjectLocks({ db, storage, audit, guard, onError, collects: options.workers > 0 })
-  const overview = createOverview({ db, isWorking: options.workers > 0 && options.catalogueHours > 0, onError })
+  const overview = createOverview({
+    db,
+    directory: people.services.directory?.source ?? null,
+    isWorking: options.workers > 0 && options.catalogueHours > 0,
+    onError,
+  })
   const { linkFor } = passwordResets
   const stopMail =
     mail && options.workers > 0 ? startMail(mail, { db, secrets, linkFor, onError, onMailFailure }) : async () => {}

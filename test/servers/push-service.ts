@@ -29,6 +29,8 @@ export interface PushService {
   probes: number
   /** The status and the headers of the next responses. */
   responds: { status: number; headers?: Record<string, string> }
+  /** Endpoints that do not respond before the promise resolves. */
+  late: Map<string, Promise<void>>
   /** @param serverKey the only key whose signature the service accepts for this browser */
   subscribe(serverKey: string): FakeBrowser
 }
@@ -58,6 +60,7 @@ export async function startPushService(t: Pick<Test, 'teardown'>): Promise<PushS
     } catch (error) {
       return response.writeHead(400).end(String(error))
     }
+    await service.late.get(origin + path)
     return response.writeHead(status, headers).end('a response that nobody reads')
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -72,6 +75,7 @@ export async function startPushService(t: Pick<Test, 'teardown'>): Promise<PushS
     messages: [],
     probes: 0,
     responds: { status: 201 },
+    late: new Map(),
     subscribe(serverKey) {
       const path = `/push/${randomUUID()}`
       const ecdh = createECDH('prime256v1')

@@ -175,8 +175,8 @@ t.test('a list can read the index of changes in its order', async t => {
     await sql`set local enable_seqscan = off`.execute(trx)
     await sql`set local enable_sort = off`.execute(trx)
     return sql<{ 'QUERY PLAN': string }>`explain select id from audit_events
-      where workspace_id = ${disk} and result = 'OK' and action in (${sql.join(activityEvents.map(sql.lit))})
+      where workspace_id = ${disk} and (result = 'OK' or action = 'JOB_END') and action in (${sql.join(activityEvents.map(sql.lit))})
       order by id desc limit 10`.execute(trx)
   })
-  t.match(rows.map(row => row['QUERY PLAN']).join('\n'), /Index.* using audit_events_activity/)
+  t.match(rows.map(row => row['QUERY PLAN']).join('\n'), /Index.* using audit_events_changes/)
 })

@@ -241,6 +241,32 @@ t.test('a push service can refuse, slow down, and forget a browser', async t => 
   service.responds = { status: 201 }
 })
 
+t.test('a push service that responds late delays only its own member', async t => {
+  const [{ token: slow }, { token: other }] = await Promise.all([
+    joined('slow@example.org'),
+    joined('other@example.org'),
+  ])
+  let respond = () => {}
+  const late = new Promise<void>(resolve => {
+    respond = resolve
+  })
+  t.teardown(respond)
+  const signedIn = await Promise.all(Array.from({ length: 9 }, () => signIn('slow@example.org')))
+  const browsers = await Promise.all([slow, ...signedIn].map(token => subscribe(token)))
+  for (const { browser } of browsers) service.late.set(browser.endpoint, late)
+  for (const { id, token } of browsers) await app.ask(testing, { id }, token)
+  const ofSlow = () => browsers.flatMap(({ browser }) => sentTo(browser))
+  await until(() => ofSlow().length > 0)
+  const { id, browser } = await subscribe(other)
+  await app.ask(testing, { id }, other)
+  t.equal((await arrived(browser)).length, 1)
+  t.equal(ofSlow().length, 1, 'a member gets one message at a time')
+  service.late.clear()
+  respond()
+  await until(() => ofSlow().length === browsers.length || ofSlow().length)
+  await isEmpty()
+})
+
 t.test('an address is https, and at a public network', async t => {
   t.equal(await refusal({ endpoint: 'http://push.example.org/1' }), 'INVALID_INPUT')
   t.equal(await refusal({ endpoint: 'https://me@push.example.org/1' }), 'INVALID_INPUT')

@@ -150,7 +150,7 @@ export function createEntryComments({
     }
     const others = members.flatMap(member => (member && member.userId !== author.userId ? member : []))
     const byEmail = sendsEmail ? others.filter(({ getsMentions }) => getsMentions) : []
-    await limits.countInvitations(author.userId, byEmail.length)
+    await limits.countInvitations(author.userId, others.length)
     return { byEmail: byEmail.map(({ userId }) => userId), onDevices: others.map(({ userId }) => userId) }
   }
 

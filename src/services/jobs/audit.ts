@@ -42,6 +42,7 @@ export function createJobAudit(audit: Audit, onDamage: (damage: Damage) => void)
           deleted,
           failed,
           ...(changed > 0 && { changed }),
+          ...(job.isAtomic && { isAtomic: true }),
           ...namedSources(job.sources),
         },
       },

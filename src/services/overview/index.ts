@@ -19,7 +19,13 @@ import {
   readDatabaseFacts,
 } from '../../db/overview.ts'
 import { listProviders, type ProviderRecord } from '../../db/providers.ts'
-import { listProcesses, removeProcess, renewProcess, type ServerProcess } from '../../db/server-processes.ts'
+import {
+  deleteOldProcesses,
+  listProcesses,
+  removeProcess,
+  renewProcess,
+  type ServerProcess,
+} from '../../db/server-processes.ts'
 import {
   claimUsage,
   deleteOldUsage,
@@ -77,10 +83,13 @@ export interface Overview {
 
 export function createOverview({
   db,
+  directory,
   isWorking,
   onError,
 }: {
   db: Database
+  /** The source of the LDAP directory; null for none. */
+  directory: string | null
   /** Whether this server works in the background. */
   isWorking: boolean
   onError: (error: unknown) => void
@@ -112,7 +121,7 @@ export function createOverview({
         const providers = await listProviders(trx, workspaceId)
         const usage = await listProviderUsage(trx, workspaceId)
         const people = await countPeople(trx, workspaceId)
-        const failures = await countFailures(trx, workspaceId)
+        const failures = await countFailures(trx, workspaceId, directory)
         const processes = await listProcesses(trx)
         const versions = new Set(processes.filter(({ isAlive }) => isAlive).map(process => process.version))
         return {
@@ -158,7 +167,7 @@ export function createOverview({
 
     /** Deletes what is too old. Call it once a day. */
     async sweep(): Promise<void> {
-      await Promise.all([deleteOldUsage(db), deleteOldLostEmails(db)])
+      await Promise.all([deleteOldUsage(db), deleteOldLostEmails(db), deleteOldProcesses(db)])
     },
 
     /** Ends the work in the background. */

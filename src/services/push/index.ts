@@ -7,7 +7,7 @@ import { requireSession } from '../../auth/policy.ts'
 import type { Secrets } from '../../auth/secrets.ts'
 import type { Viewer } from '../../auth/viewer.ts'
 import type { Database } from '../../db/client.ts'
-import { insertPushTest } from '../../db/push-messages.ts'
+import { deleteOldPush, insertPushTest } from '../../db/push-messages.ts'
 import {
   findPushKey,
   insertPushKey,
@@ -26,7 +26,7 @@ import type { Audit, Recording } from '../audit/index.ts'
 import { parseLanguage } from '../input.ts'
 import type { PushLimit } from '../limits/index.ts'
 import { authBytes, generateSigningKey, isPoint, type SigningKey } from './encryption.ts'
-import { type PushSenderContext, startPushSender } from './sender.ts'
+import { lifetime, type PushSenderContext, startPushSender } from './sender.ts'
 
 /** The browsers of a member that get notifications. A new one replaces the oldest. */
 export const maxPushSubscriptions = 20
@@ -142,6 +142,9 @@ export function createPush(options: {
 
   return {
     list,
+
+    /** Deletes messages that nobody sends any more. Call it once a day. */
+    sweep: () => deleteOldPush(db, lifetime),
 
     /**
      * Returns the public key of this server, with which browsers subscribe, in base64url; null if it sends no notifications.

@@ -128,12 +128,18 @@ interface Place {
   path: StoragePath
 }
 
+/** Characters of a path. Its end is what the person knows. */
+const maxPath = 80
+
 /** Returns a storage and a path in it; null if the member may not read there. */
 async function placeOf(db: Database, member: Member, { providerId, path }: Place): Promise<string | null> {
   const { scope, access } = memberPermissions(member)
   if (!includesScope(scope, 'read') || !includesPath(access, providerId, path)) return null
   const name = await providerName(db, member, providerId)
-  return name === null ? null : `${oneLine(name)}: ${oneLine(formatPath(path))}`
+  if (name === null) return null
+  const whole = formatPath(path)
+  const shown = whole.length > maxPath ? `…${whole.slice(1 - maxPath)}` : whole
+  return `${oneLine(name)}: ${oneLine(shown.toWellFormed())}`
 }
 
 /** Null for a provider that is not connected any more. */

@@ -3,9 +3,9 @@ import { hash, randomUUID } from 'node:crypto'
 import { hasSecondFactor } from '../../auth/factors.ts'
 import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
-import { isAnyMessageDue } from '../../db/outbox.ts'
-import { claimPush, endPush, retryPush, type WaitingPush } from '../../db/push-messages.ts'
+import { claimPush, endPush, isAnyPushDue, retryPush, type WaitingPush } from '../../db/push-messages.ts'
 import { findPushTarget, forgetPushReceiver, notePushUse, type PushReceiver } from '../../db/push-subscriptions.ts'
+import { rarely } from '../../lib/rarely.ts'
 import { retryAfterOf } from '../../lib/retry.ts'
 import { startOutbox } from '../outbox.ts'
 import { authorizationOf, encrypt, maxText, type SigningKey } from './encryption.ts'
@@ -16,7 +16,7 @@ const atOnce = 8
 /** Milliseconds for the whole request to a push service. */
 const timeout = 10_000
 /** Seconds after which a notification says nothing new: here, and at the push service. */
-const lifetime = 24 * 60 * 60
+export const lifetime = 24 * 60 * 60
 
 /** Seconds after a message in which other events about the same subject wait for the next one. */
 const quietSeconds: Record<WaitingPush['event'], number> = {
@@ -70,10 +70,12 @@ export interface PushSenderContext {
 
 /** Returns a function that ends the search for messages. */
 export function startPushSender(context: PushSenderContext): () => Promise<void> {
-  const { db, onError, onFailure } = context
+  const { db, onError } = context
+  // A push service that refuses this server refuses every message.
+  const onFailure = rarely(context.onFailure)
   return startOutbox<WaitingPush, PushMessage>({
     atOnce,
-    isAnyDue: () => isAnyMessageDue(db, 'push_messages'),
+    isAnyDue: () => isAnyPushDue(db),
     claim: () => claimPush(db, randomUUID()),
     messageOf: waiting => messageOf(db, waiting),
     send: (message, signal) => send(context, message, signal),

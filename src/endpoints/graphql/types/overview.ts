@@ -53,7 +53,7 @@ const OverviewStorageType = builder.objectRef<OverviewStorage>('OverviewStorage'
     addedBytes: t.field({
       type: 'SafeInt',
       nullable: true,
-      description: `The bytes that were added in the last ${growthDays} days, negative for fewer. Null if nothing is known from then.`,
+      description: `The bytes that were added in the last ${growthDays} days, negative if there are fewer bytes now. Null if nothing is known from then.`,
       resolve: ({ usage }) => usage?.addedBytes ?? null,
     }),
   }),
@@ -161,7 +161,7 @@ builder.queryFields(t => ({
   usageHistory: t.field({
     type: [UsageDayType],
     description:
-      'Returns the usage of the providers on each day that is known, the oldest first. It does not include providers without a catalogue, and those that were disconnected since.',
+      'Returns the usage of the providers on each day that is known, the oldest first. It does not include providers without a catalogue or providers that were disconnected since.',
     authScopes: { workspace: 'admin' },
     args: {
       days: t.arg.int({
