@@ -147,7 +147,7 @@ export async function countFailures(
       union all ${waiting('account_notices')} union all ${waiting('comment_notices')}
       union all ${waiting('reset_requests')} union all ${waiting('share_emails')}`,
     DIRECTORY: sql`select ended_at as at, 1 as n from directory_syncs
-      where source = ${directory} and error is not null`,
+      where id = ${directory} and error is not null`,
     // A right password that a second factor follows is no failure.
     SIGN_INS: events(sql`e.action = 'LOGIN' and e.result not in ('OK', 'CUT', 'SECOND_FACTOR_REQUIRED')`),
   }

@@ -1,6 +1,4 @@
 /** Polling: searches for work again and again, because a table does not say when a row becomes due. */
-import { allDone } from './limiter.ts'
-
 export interface Polling {
   /** Searches now, or once more after the search that is running. */
   wake(): void
@@ -48,7 +46,8 @@ export function startPolling(options: {
 }
 
 /**
- * Polls for items that are due, and works on them one after another until none is left, on up to `atOnce` at the same time.
+ * Polls for items that are due, and works on them one after another until none is left, on up to `atOnce` at the same time. The search
+ * goes on while some are worked on, so that one which takes long delays no other.
  * @param options.isAnyDue reads only, because every server calls it at each interval
  * @param options.claim returns an item that no other call has, or null
  */
@@ -70,9 +69,30 @@ export function startClaiming<Item>(options: {
     }
   }
 
+  const running = new Set<Promise<void>>()
+  /** Items may have become due while nobody was free to look for them. */
+  let isMissing = false
+
   async function search(signal: AbortSignal): Promise<void> {
-    if (await isAnyDue()) await allDone(Array.from({ length: atOnce }, () => workUntilDone(signal)))
+    isMissing = running.size === atOnce
+    if (isMissing || !(await isAnyDue())) return
+    while (running.size < atOnce) {
+      const work = workUntilDone(signal)
+        .catch(onError)
+        .finally(() => {
+          running.delete(work)
+          if (isMissing) polling.wake()
+        })
+      running.add(work)
+    }
   }
 
-  return startPolling({ interval, search, onError })
+  const polling = startPolling({ interval, search, onError })
+  return {
+    wake: polling.wake,
+    async stop() {
+      await polling.stop()
+      await Promise.all(running)
+    },
+  }
 }
