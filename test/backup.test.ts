@@ -229,6 +229,7 @@ async function ownDatabase(t: Test): Promise<pg.Client> {
 function sampleOf(type: string): string {
   if (type.endsWith('[]')) return `'{}'::${type}`
   if (/int|numeric|double|real/.test(type)) return '7'
+  if (type === 'date') return "'2026-11-26'"
   if (type.startsWith('timestamp')) return "'2026-11-26T12:00:00.123456Z'"
   const samples: Record<string, string> = {
     boolean: 'true',

@@ -109,7 +109,7 @@ audit_events: audit_events_credential_kind_check CHECK ((credential_kind = ANY (
 audit_events: audit_events_pkey PRIMARY KEY (id)
 audit_events: audit_events_result_length CHECK ((octet_length(result) <= 64)) NOT VALID
 CREATE INDEX audit_events_action ON public.audit_events USING btree (workspace_id, action, id)
-CREATE INDEX audit_events_activity ON public.audit_events USING btree (workspace_id, id) WHERE ((result = 'OK'::text) AND (action = ANY (ARRAY['UPLOAD'::text, 'FOLDER_CREATE'::text, 'RENAME'::text, 'MOVE'::text, 'COPY'::text, 'DELETE'::text, 'RESTORE'::text, 'COMMENT_CREATE'::text, 'JOB_END'::text])))
+CREATE INDEX audit_events_changes ON public.audit_events USING btree (workspace_id, id) WHERE (((result = 'OK'::text) OR (action = 'JOB_END'::text)) AND (action = ANY (ARRAY['UPLOAD'::text, 'FOLDER_CREATE'::text, 'RENAME'::text, 'MOVE'::text, 'COPY'::text, 'DELETE'::text, 'RESTORE'::text, 'COMMENT_CREATE'::text, 'JOB_END'::text])))
 CREATE INDEX audit_events_credential ON public.audit_events USING btree (workspace_id, credential_id, id) WHERE (credential_id IS NOT NULL)
 CREATE INDEX audit_events_failure ON public.audit_events USING btree (workspace_id, result, id) WHERE (result <> 'OK'::text)
 CREATE INDEX audit_events_page ON public.audit_events USING btree (workspace_id, id)

@@ -53,7 +53,7 @@ export async function insertPushTest(db: Change, subscriptionId: string): Promis
 }
 
 /**
- * A member gets one message at a time, so that a push service that responds late delays nobody else. All messages of a browser wait
+ * A member gets one message at a time from each server, so that a push service that responds late delays nobody else. All messages of a browser wait
  * while one is to be attempted again, because its push service is the same.
  */
 const isReady = sql<SqlBool>`not exists (

@@ -244,7 +244,7 @@ t.test('a push service can refuse, slow down, and forget a browser', async t => 
 t.test('a push service that responds late delays only its own member', async t => {
   const [{ token: slow }, { token: other }] = await Promise.all([
     joined('slow@example.org'),
-    joined('other@example.org'),
+    joined('quick@example.org'),
   ])
   let respond = () => {}
   const late = new Promise<void>(resolve => {

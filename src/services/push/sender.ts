@@ -5,6 +5,7 @@ import type { Database } from '../../db/client.ts'
 import { findMember } from '../../db/members.ts'
 import { claimPush, endPush, isAnyPushDue, retryPush, type WaitingPush } from '../../db/push-messages.ts'
 import { findPushTarget, forgetPushReceiver, notePushUse, type PushReceiver } from '../../db/push-subscriptions.ts'
+import { Limiter } from '../../lib/limiter.ts'
 import { rarely } from '../../lib/rarely.ts'
 import { retryAfterOf } from '../../lib/retry.ts'
 import { startOutbox } from '../outbox.ts'
@@ -73,10 +74,12 @@ export function startPushSender(context: PushSenderContext): () => Promise<void>
   const { db, onError } = context
   // A push service that refuses this server refuses every message.
   const onFailure = rarely(context.onFailure)
+  // Claims that see each other's result give a member one message at a time.
+  const claims = new Limiter(1)
   return startOutbox<WaitingPush, PushMessage>({
     atOnce,
     isAnyDue: () => isAnyPushDue(db),
-    claim: () => claimPush(db, randomUUID()),
+    claim: () => claims.run(() => claimPush(db, randomUUID())),
     messageOf: waiting => messageOf(db, waiting),
     send: (message, signal) => send(context, message, signal),
     leastDelay(error) {
