@@ -17,18 +17,27 @@ export const needsHomeScreen =
 /** Who has switched on notifications in this browser, and for which events; no events for all. */
 interface KeptPush {
   userId: string
+  /** The last session in which this browser got them. One that was removed in this session stays away. */
+  sessionId: string
   events: readonly string[] | null
 }
 
 export function keptPush(): KeptPush | null {
-  const [userId, events] = recall(key)?.split(' ') ?? []
-  if (userId === undefined) return null
-  return { userId, events: events === undefined ? null : events.split(',').filter(event => event !== '') }
+  const [userId, sessionId, events] = recall(key)?.split(' ') ?? []
+  if (userId === undefined || sessionId === undefined) return null
+  return { userId, sessionId, events: events === undefined ? null : events.split(',').filter(event => event !== '') }
 }
 
 /** Keeps the choice for the next session of the person, because the server forgets it with the session. */
-export function keepPush({ userId, events }: KeptPush): void {
-  remember(key, events === null ? userId : `${userId} ${events.join(',')}`)
+export function keepPush({ userId, sessionId, events }: KeptPush): void {
+  remember(key, [userId, sessionId, ...(events === null ? [] : [events.join(',')])].join(' '))
+}
+
+/** Returns the subscription of this browser at its push service; null for none. */
+export async function ownSubscription(): Promise<PushSubscription | null> {
+  if (!canPush) return null
+  const registration = await navigator.serviceWorker.getRegistration()
+  return (await registration?.pushManager.getSubscription()) ?? null
 }
 
 /** Ends the notifications of this browser for good. */
@@ -48,8 +57,10 @@ export async function forgetPushOf(userId: string | null): Promise<void> {
 
 async function unsubscribe(): Promise<void> {
   if (!canPush) return
-  const registration = await navigator.serviceWorker.getRegistration()
-  const subscription = await registration?.pushManager.getSubscription()
+  const subscription = await ownSubscription()
   // The server may still know the address, and the push service no longer does.
   await subscription?.unsubscribe()
+  const registration = await navigator.serviceWorker.getRegistration()
+  // The next person who uses the browser must not read them.
+  for (const notification of (await registration?.getNotifications()) ?? []) notification.close()
 }

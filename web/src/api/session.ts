@@ -225,7 +225,8 @@ export async function signOut(): Promise<IssuerLogout | null> {
   const asked = await ask(IssuerLogoutQuery, {}).catch(() => null)
   await ask(LogoutMutation, {}).catch(() => {})
   keepLanguage(accountKey, null)
-  await Promise.all([forgetOthers(null), forgetPush()])
+  // A browser that fails to end its part must not keep anybody signed in.
+  await Promise.all([forgetOthers(null), forgetPush().catch(() => {})])
   await deleteCookie()
   return asked?.issuerLogout ?? null
 }

@@ -1,8 +1,7 @@
 /**
  * The service worker. It keeps the files of the page of one build, so that the console opens without a network and shows what is kept
- * offline. It stores no response of the API. It takes the files that other
- * programs share, and shows the notifications that the server sends. With a network, every page comes from the server, so an old worker
- * shows no old console.
+ * offline. It stores no response of the API. It takes the files that other programs share, and shows the notifications that the server
+ * sends. With a network, every page comes from the server, so an old worker shows no old console.
  */
 import { maxShared } from '../api/shared-bounds.ts'
 
@@ -26,9 +25,13 @@ interface WorkerEvent extends Event {
   respondWith(response: Promise<Response>): void
 }
 
+interface PushData {
+  json(): unknown
+}
+
 /** An event of https://www.w3.org/TR/push-api/ or of https://notifications.spec.whatwg.org */
 interface PushWorkerEvent extends WorkerEvent {
-  readonly data: { json(): unknown } | null
+  readonly data: PushData | null
   readonly notification: Notification
   readonly oldSubscription?: PushSubscription | null
 }
@@ -38,7 +41,7 @@ interface WorkerClient {
   readonly url: string
   readonly focused: boolean
   focus(): Promise<unknown>
-  postMessage(message: unknown): void
+  postMessage(message: unknown, transfer?: Transferable[]): void
 }
 
 interface WorkerScope {
@@ -60,11 +63,13 @@ const worker = globalThis as unknown as WorkerScope
 const shell = __SHELL__
 /** The address of the console, which ends with "/". */
 const { scope } = worker.registration
-const language = shell.languages[new URL(location.href).searchParams.get('language') ?? '']
-const files = new Set([...shell.files, ...(language === undefined ? [] : [language])])
+/** The tag of the language of the page that has registered this worker. */
+const language = new URL(location.href).searchParams.get('language') ?? ''
+const languageFile = shell.languages[language]
+const files = new Set([...shell.files, ...(languageFile === undefined ? [] : [languageFile])])
 /** Caches belong to the whole origin, which can have several consoles at different paths. */
 const prefix = `stowage.shell ${new URL(scope).pathname} `
-const cacheName = `${prefix}${shell.version} ${language ?? ''}`
+const cacheName = `${prefix}${shell.version} ${languageFile ?? ''}`
 
 worker.addEventListener('install', event => event.waitUntil(install()))
 worker.addEventListener('activate', event => event.waitUntil(activate()))
@@ -72,7 +77,8 @@ worker.addEventListener('fetch', event => {
   const { method, mode, url } = event.request
   if (!url.startsWith(scope)) return
   const path = new URL(url).pathname.slice(new URL(scope).pathname.length)
-  if (method === 'POST' && mode === 'navigate' && path === 'upload') event.respondWith(receive(event.request))
+  if (method === 'POST' && mode === 'navigate' && path === 'upload')
+    event.respondWith(receive(event.request))
   if (method !== 'GET') return
   if (mode === 'navigate') {
     if (isPage(`/${path}`)) event.respondWith(openPage(event))
@@ -81,7 +87,7 @@ worker.addEventListener('fetch', event => {
   }
 })
 
-worker.addEventListener('push', event => event.waitUntil(show(event.data?.json())))
+worker.addEventListener('push', event => event.waitUntil(show(event.data)))
 worker.addEventListener('notificationclick', event => {
   event.notification.close()
   event.waitUntil(openInTab(String(event.notification.data)))
@@ -209,45 +215,90 @@ interface PushNote {
   direction: 'ltr' | 'rtl'
 }
 
-/** The tabs with the console. The pages of share links are for others. */
+/** Browsers show something of their own for a message without a notification. */
+const unreadable: PushNote = { title: 'Stowage', body: '', path: '/', tag: '', language: '', direction: 'ltr' }
+
+/** The tabs with a page of the console. The pages of share links are for others. */
 async function tabs(): Promise<readonly WorkerClient[]> {
   const all = await worker.clients.matchAll({ type: 'window', includeUncontrolled: true })
-  return all.filter(({ url }) => url.startsWith(scope) && !url.startsWith(`${scope}s/`))
+  const below = new URL(scope).pathname.length - 1
+  return all.filter(({ url }) => url.startsWith(scope) && isPage(new URL(url).pathname.slice(below)))
+}
+
+function noteOf(data: PushData | null): PushNote {
+  try {
+    return { ...unreadable, ...(data?.json() as PushNote) }
+  } catch {
+    return unreadable
+  }
 }
 
 /** Browsers require a notification for each message. It makes no sound while the person looks at the console. */
-async function show(message: unknown): Promise<void> {
-  const { title, body, path, tag, language: lang, direction: dir } = message as PushNote
+async function show(data: PushData | null): Promise<void> {
+  const { title, body, path, tag, language: lang, direction: dir } = noteOf(data)
   const silent = (await tabs()).some(({ focused }) => focused)
-  await worker.registration.showNotification(title, {
+  // A notification that replaces one with the same tag is as new as that was. Without a tag, nothing is replaced.
+  const options: NotificationOptions & { renotify: boolean } = {
     body,
     tag,
     lang,
     dir,
     silent,
+    renotify: !silent && tag !== '',
     icon: `${scope}icon-192.png`,
     data: path,
+  }
+  await worker.registration.showNotification(title, options)
+}
+
+/** Milliseconds. Firefox lets a worker open a window for a second after the press. */
+const maxAnswer = 700
+
+/** Returns whether the page of a tab responds. One that is discarded, or has no frame of the console, does not. */
+function isThere(tab: WorkerClient): Promise<boolean> {
+  return new Promise(resolve => {
+    const { port1, port2 } = new MessageChannel()
+    const answer = (isThere: boolean) => {
+      clearTimeout(timer)
+      port1.close()
+      resolve(isThere)
+    }
+    const timer = setTimeout(() => answer(false), maxAnswer)
+    port1.onmessage = () => answer(true)
+    tab.postMessage({ isThere: true }, [port2])
   })
 }
 
 /** Opens a page of the console in a tab that is open, which goes there itself, or in a new one. */
 async function openInTab(path: string): Promise<void> {
   const all = await tabs()
-  const tab = all.find(({ focused }) => focused) ?? all[0]
+  const answers = await Promise.all(all.map(isThere))
+  const present = all.filter((_, index) => answers[index])
+  const tab = present.find(({ focused }) => focused) ?? present[0]
   if (!tab) return void (await worker.clients.openWindow(scope + path.slice(1)))
   tab.postMessage({ open: path })
   await tab.focus()
 }
 
-/** Subscribes again after the push service has ended a subscription. The server keeps its events. */
+/**
+ * Subscribes again after the push service has ended a subscription. The server keeps its events. If that fails, the browser ends its
+ * part, too, so that the next visit of the console subscribes.
+ */
 async function subscribe(applicationServerKey: BufferSource): Promise<void> {
   const subscription = await worker.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey })
   const { endpoint, keys } = subscription.toJSON()
   const query = 'mutation ($input: CreatePushSubscriptionInput!) { createPushSubscription(input: $input) { id } }'
-  const input = { endpoint, publicKey: keys?.p256dh, auth: keys?.auth }
-  await fetch(`${scope}graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'X-Stowage-Console': '1' },
-    body: JSON.stringify({ query, variables: { input } }),
-  })
+  const input = { endpoint, publicKey: keys?.p256dh, auth: keys?.auth, ...(language && { language }) }
+  try {
+    const response = await fetch(`${scope}graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'X-Stowage-Console': '1' },
+      body: JSON.stringify({ query, variables: { input } }),
+    })
+    const { data } = await response.json()
+    if (!data?.createPushSubscription) throw new Error('The server has not taken the subscription.')
+  } catch (error) {
+    await subscription.unsubscribe()
+    throw error
+  }
 }

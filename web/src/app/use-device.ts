@@ -42,12 +42,13 @@ export function useDevice(userId: string | undefined): void {
   }, [userId])
 }
 
-/** Goes to the page of a notification that the person has pressed, when the service worker has chosen this tab for it. */
+/** Tells the service worker that this tab can open pages, and goes to that of a notification that the person has pressed. */
 export function useNotificationPages(): void {
   const navigate = useNavigate()
   useEffect(() => {
     if (!hasWorker) return
-    const onMessage = ({ data }: MessageEvent<{ open?: string }>) => {
+    const onMessage = ({ data, ports }: MessageEvent<{ isThere?: true; open?: string }>) => {
+      if (data.isThere) ports[0]?.postMessage(null)
       if (data.open?.startsWith('/')) void navigate(data.open)
     }
     navigator.serviceWorker.addEventListener('message', onMessage)

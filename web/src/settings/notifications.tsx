@@ -1,16 +1,17 @@
 /** The notifications of the person: on this device, and the other browsers that get them. */
 import { type UseMutationResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
 import { ask } from '../api/client.ts'
 import {
   choosePushEvents,
   NoPushService,
+  type OwnPush,
   type PushDevice,
   type PushEventName,
-  PushQuery,
-  switchOffPush,
+  readPush,
+  removePush,
   switchOnPush,
   TestPushMutation,
-  UnsubscribeMutation,
 } from '../api/push.ts'
 import { canPush, needsHomeScreen } from '../api/push-device.ts'
 import { queryKeys } from '../api/query-keys.ts'
@@ -32,21 +33,24 @@ import { browserText } from './browser-name.ts'
 const eventNames = Object.keys(texts.eventNames) as PushEventName[]
 
 export function NotificationsPage() {
-  const query = useQuery({ queryKey: queryKeys.push, queryFn: ({ signal }) => ask(PushQuery, {}, { signal }) })
+  const query = useQuery({ queryKey: queryKeys.push, queryFn: ({ signal }) => readPush(signal) })
   const { data } = query
+  const title = useRef<HTMLHeadingElement>(null)
   return (
     <>
       <PageTitle>{texts.title}</PageTitle>
-      <h1>{texts.title}</h1>
+      <h1 ref={title} tabIndex={-1}>
+        {texts.title}
+      </h1>
       <p className="help">{texts.help}</p>
       <LoadState query={query} label={common.loading} />
       {data &&
-        (data.pushPublicKey === null ? (
+        (data.publicKey === null ? (
           <p className="notice">{texts.off}</p>
         ) : (
           <>
-            <ThisDevice publicKey={data.pushPublicKey} device={data.pushSubscriptions.find(({ current }) => current)} />
-            {data.pushSubscriptions.length > 0 && <Devices devices={data.pushSubscriptions} />}
+            <ThisDevice publicKey={data.publicKey} push={data} />
+            <Devices devices={data.devices} onLastRemoved={() => title.current?.focus()} />
           </>
         ))}
     </>
@@ -62,18 +66,26 @@ function useChange<Input>(change: (input: Input) => Promise<unknown>): UseMutati
   })
 }
 
-function ThisDevice({ publicKey, device }: { publicKey: string; device: PushDevice | undefined }) {
+function ThisDevice({ publicKey, push }: { publicKey: string; push: OwnPush }) {
+  const { current, sessionId } = push
   const { user } = useSession().viewer
   const change = useChange(async (isOn: boolean) => {
-    if (isOn) await switchOnPush(publicKey, user.id)
-    else if (device) await switchOffPush(device)
+    if (isOn) await switchOnPush(publicKey, { userId: user.id, sessionId })
+    else if (current) await removePush(current)
   })
   if (!canPush) return <p className="notice">{needsHomeScreen ? texts.installFirst : texts.unsupported}</p>
   const isDenied = Notification.permission === 'denied'
-  const isOn = change.isPending ? change.variables : device !== undefined && Notification.permission === 'granted'
+  const isOn = change.isPending ? change.variables : push.isOn
   return (
     <>
-      <Switch isSelected={isOn} isDisabled={isDenied || change.isPending} onChange={value => change.mutate(value)}>
+      {/* A switch that is disabled meanwhile would lose the focus. */}
+      <Switch
+        isSelected={isOn}
+        isDisabled={isDenied}
+        onChange={value => {
+          if (!change.isPending) change.mutate(value)
+        }}
+      >
         {texts.onDevice}
       </Switch>
       {isDenied && <p className="notice">{texts.denied}</p>}
@@ -85,15 +97,17 @@ function ThisDevice({ publicKey, device }: { publicKey: string; device: PushDevi
         ) : (
           <ErrorBox error={change.error} />
         ))}
-      {isOn && device && <Events device={device} />}
+      {isOn && current && <Events device={current} sessionId={sessionId} />}
     </>
   )
 }
 
-function Events({ device }: { device: PushDevice }) {
+function Events({ device, sessionId }: { device: PushDevice; sessionId: string }) {
   const { id, events } = device
   const { user } = useSession().viewer
-  const update = useChange((events: PushEventName[]) => choosePushEvents(device, events, user.id))
+  const update = useChange((events: PushEventName[]) =>
+    choosePushEvents(device, events, { userId: user.id, sessionId }),
+  )
   const test = useMutation({
     mutationFn: () => ask(TestPushMutation, { id }),
     onSuccess: () => notify(texts.testSent),
@@ -125,25 +139,46 @@ function Events({ device }: { device: PushDevice }) {
   )
 }
 
-function Devices({ devices }: { devices: readonly PushDevice[] }) {
-  const remove = useChange(async ({ id, current }: PushDevice) => {
-    if (current) await switchOffPush({ id })
-    else await ask(UnsubscribeMutation, { id })
+function Devices({ devices, onLastRemoved }: { devices: readonly PushDevice[]; onLastRemoved: () => void }) {
+  const section = useRef<HTMLDivElement>(null)
+  // The browser that was removed last, whose button leaves with it.
+  const removed = useRef<{ id: string; index: number } | null>(null)
+  const remove = useChange(async (device: PushDevice) => {
+    await removePush(device)
+    removed.current = { id: device.id, index: devices.findIndex(({ id }) => id === device.id) }
   })
+  useEffect(() => {
+    if (!removed.current || devices.some(({ id }) => id === removed.current?.id)) return
+    const { index } = removed.current
+    removed.current = null
+    const buttons = section.current?.querySelectorAll<HTMLElement>('td button') ?? []
+    const next = buttons[index] ?? buttons[index - 1]
+    if (next) next.focus()
+    else onLastRemoved()
+  }, [devices, onLastRemoved])
   return (
-    <>
-      <h2>{texts.devices}</h2>
-      <RowTable label={texts.devices} columns={[settingsTexts.browser, securityTexts.added, securityTexts.lastUsed]}>
-        {devices.map(device => (
-          <DeviceRow key={device.id} device={device} onRemove={() => remove.mutate(device)} />
-        ))}
-      </RowTable>
+    <div ref={section}>
+      {devices.length > 0 && (
+        <>
+          <h2>{texts.devices}</h2>
+          <RowTable label={texts.devices} columns={[settingsTexts.browser, securityTexts.added, texts.lastSent]}>
+            {devices.map(device => (
+              <DeviceRow
+                key={device.id}
+                device={device}
+                isPending={remove.isPending && remove.variables.id === device.id}
+                onRemove={() => remove.mutate(device)}
+              />
+            ))}
+          </RowTable>
+        </>
+      )}
       {remove.error && <ErrorBox error={remove.error} />}
-    </>
+    </div>
   )
 }
 
-function DeviceRow({ device, onRemove }: { device: PushDevice; onRemove: () => void }) {
+function DeviceRow({ device, isPending, onRemove }: { device: PushDevice; isPending: boolean; onRemove: () => void }) {
   const { id, userAgent, current, createdAt, lastUsedAt } = device
   const nameId = `device-${id}`
   return (
@@ -157,12 +192,10 @@ function DeviceRow({ device, onRemove }: { device: PushDevice; onRemove: () => v
       <td data-label={securityTexts.added}>
         <Time at={createdAt} />
       </td>
-      <td data-label={securityTexts.lastUsed}>
-        {lastUsedAt === null ? common.never : <Time at={lastUsedAt} as="distance" />}
-      </td>
+      <td data-label={texts.lastSent}>{lastUsedAt === null ? common.never : <Time at={lastUsedAt} as="distance" />}</td>
       <td className="actions-cell">
         <div className="actions">
-          <Button variant="danger" onPress={onRemove} aria-describedby={nameId}>
+          <Button variant="danger" onPress={onRemove} isPending={isPending} aria-describedby={nameId}>
             {common.remove}
           </Button>
         </div>

@@ -3,7 +3,7 @@ import { catalog } from './catalog.ts'
 /** Notifications of the browser. */
 export const texts = catalog('notifications', {
   title: 'Notifications',
-  help: 'Your browser tells you what has happened, also while Stowage is closed. It stops when you sign out.',
+  help: 'Your browser tells you what has happened, even while Stowage is closed. Notifications stop when you sign out.',
   onDevice: 'Notifications on this device',
   /** The label of a list of events. */
   events: 'Tell me when',
@@ -16,10 +16,12 @@ export const texts = catalog('notifications', {
   test: 'Send a test notification',
   testSent: 'The test notification is on its way',
   devices: 'Devices',
+  /** The heading of a column of times. */
+  lastSent: 'Last notification',
   off: 'The operator of this server has switched notifications off.',
   unsupported: 'This browser cannot receive notifications, or the page is not open over HTTPS.',
   denied:
-    'This browser is not allowed to notify you here. Allow it in its settings for this page, at the left of the address, and reload the page.',
+    'This browser is not allowed to notify you here. Allow notifications for this page in the settings of the browser, and reload the page.',
   installFirst:
     'On iPhone and iPad, add the page to the Home Screen first: “Share”, then “Add to Home Screen”. Then open it from there.',
   failed: 'The browser does not reach its push service. Try again later.',
