@@ -178,6 +178,20 @@ if (files) {
     await share(100)
     await page.getByText('Other programs can share at most 100 files').waitFor()
     t.equal(await kept(), 2, 'a form with too much adds nothing')
+    await page.evaluate(async () => {
+      const info = { name: 'large', type: '', size: 1_999_999_999, at: Date.now() }
+      const headers = { 'x-stowage-shared': encodeURIComponent(JSON.stringify(info)) }
+      const cache = await caches.open('stowage.shared /')
+      await cache.put('/shared/large', new Response('x', { headers }))
+    })
+    const loaded = page.waitForEvent('load')
+    await share()
+    await loaded
+    await page.getByText('Other programs can share at most 100 files').waitFor()
+    t.equal(await kept(), 3, 'all forms together have the bound of bytes')
+    await page.evaluate(async () => (await caches.open('stowage.shared /')).delete('/shared/large'))
+    await page.goto('/upload')
+    await page.getByText('sky.txt').waitFor()
     await isGood(t, page)
     t.equal(sent, 0, 'nothing is sent without a press')
     await choose()

@@ -1,5 +1,6 @@
 import { basePath, urlOf } from './client.ts'
 import { forgetPushOf } from './push-device.ts'
+import { sharedInfoOf } from './shared-bounds.ts'
 
 /** What this browser keeps of an account on the device. Other consoles of the same origin have other paths. */
 const prefix = `stowage.kept ${basePath}/ `
@@ -55,8 +56,6 @@ async function forgetKept(userId: string | null): Promise<void> {
 
 /** The files that another program has shared, until the server has stored them. The service worker puts them here. */
 const sharedCache = `stowage.shared ${basePath}/`
-/** Milliseconds: three days. Files that are not stored by then are forgotten. */
-const sharedFor = 3 * 24 * 60 * 60 * 1000
 /** The addresses in the cache of the files that this page has read. */
 const sharedUrls = new WeakMap<File, string>()
 /** The addresses of the files that this page uploads. */
@@ -69,13 +68,13 @@ export async function readShared(): Promise<File[]> {
   const requests = (await cache.keys()).filter(({ url }) => !sentUrls.has(url))
   const files = requests.map(async ({ url }) => {
     const response = await cache.match(url)
-    const header = response?.headers.get('x-stowage-shared')
-    if (!response || header == null) return []
-    const { name, type, at } = JSON.parse(decodeURIComponent(header))
-    if (Date.now() - at > sharedFor) {
+    if (!response) return []
+    const info = sharedInfoOf(response)
+    if (!info) {
       await cache.delete(url)
       return []
     }
+    const { name, type, at } = info
     const file = new File([await response.blob()], name, { type, lastModified: at })
     sharedUrls.set(file, url)
     return [file]

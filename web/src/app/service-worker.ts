@@ -3,7 +3,7 @@
  * offline. It stores no response of the API. It takes the files that other programs share, and shows the notifications that the server
  * sends. With a network, every page comes from the server, so an old worker shows no old console.
  */
-import { maxShared } from '../api/shared-bounds.ts'
+import { receiveShared } from './worker-shares.ts'
 
 /** What the build writes in place of `__SHELL__`: scripts/build/service-worker.ts. Paths are below that of the console. */
 interface Shell {
@@ -78,7 +78,7 @@ worker.addEventListener('fetch', event => {
   if (!url.startsWith(scope)) return
   const path = new URL(url).pathname.slice(new URL(scope).pathname.length)
   if (method === 'POST' && mode === 'navigate' && path === 'upload')
-    event.respondWith(receive(event.request))
+    event.respondWith(receiveShared(event.request, scope))
   if (method !== 'GET') return
   if (mode === 'navigate') {
     if (isPage(`/${path}`)) event.respondWith(openPage(event))
@@ -118,50 +118,6 @@ const stored = (url: string) => caches.match(url, { cacheName, ignoreVary: true 
 
 function isPage(path: string): boolean {
   return shell.pages.some(page => (page.endsWith('/*') ? path.startsWith(page.slice(0, -1)) : path === page))
-}
-
-/**
- * Stores the files that another program shares, for the page that asks for their folder: "share_target" of the manifest. The form of
- * another site can send files here, too, so they are bounded, and only a press of the person uploads them.
- */
-async function receive(request: Request): Promise<Response> {
-  const bounds = { isExceeded: false }
-  try {
-    const shared = (await readForm(request, bounds)).getAll('files').filter(value => value instanceof File)
-    const cache = await caches.open(`stowage.shared ${new URL(scope).pathname}`)
-    bounds.isExceeded = (await cache.keys()).length + shared.length > maxShared.files
-    if (bounds.isExceeded) throw new Error('There are too many files.')
-    await Promise.all(
-      shared.map(({ name, type }, index) => {
-        const info = encodeURIComponent(JSON.stringify({ name, type, at: Date.now() }))
-        const response = new Response(shared[index], { headers: { 'x-stowage-shared': info } })
-        return cache.put(`${scope}shared/${crypto.randomUUID()}`, response)
-      }),
-    )
-    return Response.redirect(`${scope}upload`, 303)
-  } catch {
-    // Otherwise, the browser has no more room.
-    return Response.redirect(`${scope}upload?failed=${bounds.isExceeded ? 'bounds' : 'room'}`, 303)
-  }
-}
-
-/** Reads a form up to the bytes that programs may share. @throws if it is larger, which `bounds` then says */
-async function readForm(request: Request, bounds: { isExceeded: boolean }): Promise<FormData> {
-  // A browser without streams of requests offers no share target either.
-  if (!request.body) return request.formData()
-  let bytes = 0
-  const counted = request.body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        bytes += chunk.length
-        bounds.isExceeded = bytes > maxShared.bytes
-        if (bounds.isExceeded) controller.error(new Error('The files are too large.'))
-        else controller.enqueue(chunk)
-      },
-    }),
-  )
-  const type = request.headers.get('content-type') ?? ''
-  return new Response(counted, { headers: { 'content-type': type } }).formData()
 }
 
 /** Statuses of proxies in front of a server that does not run. */
