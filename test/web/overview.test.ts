@@ -28,8 +28,16 @@ if (files) {
       await page.getByRole('link', { name: 'Overview' }).click()
       await page.getByText('Everything works').waitFor()
       await page.getByText('Usage appears here').waitFor()
-      await main(page).getByText('1 of 1 were active in the last 7 days').waitFor()
+      await main(page).getByText('Active in the last 7 days: 1 of 1').waitFor()
       await isGood(t, page)
+      const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
+      const wrong = { input: { email: 'owner@example.org', password: 'a password that is mistyped' } }
+      await app.graphql(login, wrong)
+      await app.app.services.audit.flush()
+      await page.reload()
+      await page.getByText('Everything works').waitFor()
+      const refused = page.getByRole('link', { name: 'refused' })
+      t.match(await refused.getAttribute('href'), 'outcome=WRONG_EMAIL_OR_PASSWORD')
 
       await sql`insert into usage_days (provider_id, day, files, bytes)
         select id, (now() at time zone 'utc')::date - n, 10 - n, (10 - n) * 1000000

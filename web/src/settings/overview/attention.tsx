@@ -16,41 +16,47 @@ const pages: Record<FailureSum['kind'], string | null> = {
   DELIVERIES: '/settings/webhooks',
   EMAILS: null,
   DIRECTORY: '/settings/directories',
-  SIGN_INS: '/settings/audit?action=LOGIN',
+  SIGN_INS: '/settings/audit?action=LOGIN&outcome=WRONG_EMAIL_OR_PASSWORD',
 }
 
 /** Kinds that happen where everything works. */
 const isUsual = (kind: FailureSum['kind']) => kind === 'SIGN_INS'
 
 export function Attention({ failures }: { failures: readonly FailureSum[] }) {
-  if (failures.length === 0) {
-    return (
-      <p className="overview-attention all-well">
-        <Icon name="check" />
-        {texts.allWell}
-      </p>
-    )
-  }
+  const hasProblems = !failures.every(({ kind }) => isUsual(kind))
   return (
     <section className="overview-attention" aria-labelledby="attention">
-      <h2 id="attention">{texts.attention}</h2>
-      <ul className="attention-list">
-        {failures.map(({ kind, count, latestAt }) => (
-          <li key={kind} className={isUsual(kind) ? 'attention usual' : 'attention'}>
-            <Icon name={isUsual(kind) ? 'info' : 'alert'} />
-            <span className="attention-text">
-              <FailureText kind={kind} count={count} />
-            </span>
-            {latestAt !== null && (
-              <span className="help">
-                <Time at={latestAt} as="distance" />
-              </span>
-            )}
-            {pages[kind] !== null && <Icon name="right" />}
-          </li>
-        ))}
-      </ul>
+      {hasProblems ? (
+        <h2 id="attention">{texts.attention}</h2>
+      ) : (
+        <p id="attention" className="all-well">
+          <Icon name="check" />
+          {texts.allWell}
+        </p>
+      )}
+      {failures.length > 0 && <FailureList failures={failures} />}
     </section>
+  )
+}
+
+function FailureList({ failures }: { failures: readonly FailureSum[] }) {
+  return (
+    <ul className="attention-list">
+      {failures.map(({ kind, count, latestAt }) => (
+        <li key={kind} className={isUsual(kind) ? 'attention usual' : 'attention'}>
+          <Icon name={isUsual(kind) ? 'info' : 'alert'} />
+          <span className="attention-text">
+            <FailureText kind={kind} count={count} />
+          </span>
+          {latestAt !== null && (
+            <span className="help">
+              <Time at={latestAt} as="distance" />
+            </span>
+          )}
+          {pages[kind] !== null && <Icon name="right" />}
+        </li>
+      ))}
+    </ul>
   )
 }
 

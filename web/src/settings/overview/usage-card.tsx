@@ -28,7 +28,7 @@ export function UsageCard({ storages }: { storages: Overview['storages'] }) {
   const [period, setPeriod] = useState<Period>('MONTH')
   const [storage, setStorage] = useState(all)
   const providerId = storages.some(({ provider }) => provider.id === storage) ? storage : null
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch, isPlaceholderData } = useQuery({
     queryKey: [...queryKeys.overview, 'usage', period, providerId],
     queryFn: ({ signal }) => readUsage(daysOf[period], providerId, signal),
     placeholderData: keepPreviousData,
@@ -49,7 +49,11 @@ export function UsageCard({ storages }: { storages: Overview['storages'] }) {
       </div>
       {error && <ErrorBox error={error} retry={refetch} />}
       {!data && !error && <span className="skeleton overview-blank" />}
-      {data && <Usage days={data} />}
+      {data && (
+        <div className="usage" aria-busy={isPlaceholderData}>
+          <Usage key={`${period} ${providerId}`} days={data} />
+        </div>
+      )}
     </section>
   )
 }

@@ -9,7 +9,7 @@ import type { UsageDay } from './operations.ts'
  * The bytes of each day as a line. A slider that nobody sees covers it: arrow keys, a mouse and a finger choose a day, and screen readers
  * hear its amounts.
  * @param index that of the day that is marked
- * @param onShow gets null when the pointer leaves
+ * @param onShow gets null when a mouse leaves
  */
 export function UsageChart({
   days,
@@ -41,7 +41,7 @@ export function UsageChart({
       <div className="usage-plot">
         {ticks.map((tick, at) => (
           <span key={tick} className="usage-tick" style={{ bottom: `${(at / (ticks.length - 1)) * 100}%` }}>
-            <span>{formatBytes(tick)}</span>
+            <span aria-hidden="true">{formatBytes(tick)}</span>
           </span>
         ))}
         <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
@@ -63,7 +63,10 @@ export function UsageChart({
           onChange={({ target }) => onShow(Number(target.value))}
           onPointerMove={follow}
           onPointerDown={follow}
-          onPointerLeave={() => onShow(null)}
+          onPointerLeave={({ pointerType }) => {
+            // A finger leaves when it is lifted, and the person still reads the day.
+            if (pointerType === 'mouse') onShow(null)
+          }}
         />
       </div>
       <div className="usage-axis" aria-hidden="true">
