@@ -21,7 +21,7 @@ export function Comments({ location }: { location: StorageLocation }) {
   const { query, comments, count } = useComments(location)
   const save = useSaveComment(location)
   const section = useRef<HTMLElement>(null)
-  // The index of a comment that is being deleted, whose buttons leave with it.
+  // The comment that was deleted last, whose buttons leave with it.
   const deleted = useRef<{ id: string; index: number } | null>(null)
   useEffect(() => {
     if (!deleted.current || !comments || comments.some(({ id }) => id === deleted.current?.id)) return
@@ -54,7 +54,7 @@ export function Comments({ location }: { location: StorageLocation }) {
             key={comment.id}
             comment={comment}
             location={location}
-            onDelete={() => {
+            onDeleted={() => {
               deleted.current = { id: comment.id, index }
             }}
           />
@@ -68,19 +68,19 @@ export function Comments({ location }: { location: StorageLocation }) {
 function CommentItem({
   comment,
   location,
-  onDelete,
+  onDeleted,
 }: {
   comment: Comment
   location: StorageLocation
   /** Called before the comment leaves the list. */
-  onDelete: () => void
+  onDeleted: () => void
 }) {
   const { author, text, mentions, createdAt, editedAt } = comment
   const { user } = useSession().viewer
   const { canWrite, isAdmin } = usePermissions()
   const [state, setState] = useState<'read' | 'edit' | 'delete'>('read')
   const save = useSaveComment(location)
-  const remove = useDeleteComment(location)
+  const remove = useDeleteComment(location, onDeleted)
   const isOwn = author?.id === user.id
   const name = author?.name ?? texts.formerMember
   const close = () => setState('read')
@@ -130,10 +130,7 @@ function CommentItem({
           <Confirm
             title={texts.deleteQuestion}
             action={common.delete}
-            onConfirm={() => {
-              onDelete()
-              return remove(comment.id)
-            }}
+            onConfirm={() => remove(comment.id)}
             onClose={close}
           >
             <p>{common.cannotUndo}</p>

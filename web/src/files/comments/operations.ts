@@ -51,10 +51,12 @@ export function useSaveComment({ providerId, path }: StorageLocation) {
   })
 }
 
-export function useDeleteComment({ providerId, path }: StorageLocation) {
+/** @param onDeleted called before the comment leaves the list */
+export function useDeleteComment({ providerId, path }: StorageLocation, onDeleted: () => void) {
   const client = useQueryClient()
   return async (id: string) => {
     await ask(DeleteCommentMutation, { input: { providerId, path, id } })
+    onDeleted()
     await client.invalidateQueries({ queryKey: queryKeys.comments })
   }
 }
