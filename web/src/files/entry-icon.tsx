@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { KindIcon } from '../ui/kind-icon.tsx'
+import { type FileKind, KindIcon } from '../ui/kind-icon.tsx'
 import { kindOf } from './kinds.ts'
 import type { TypedEntry } from './preview/file-types.ts'
 import { TurnImage } from './turn-image.tsx'
@@ -18,6 +18,9 @@ export function EntryIcon({ entry, thumbnail = null }: { entry: TypedEntry; thum
   )
 }
 
+/** Kinds whose pictures are pages, which begin at the top. */
+const pageKinds: ReadonlySet<FileKind> = new Set(['pdf', 'document', 'sheet', 'slides', 'text', 'code'])
+
 /** The icon stays where the content has no thumbnail. */
 function Thumbnail({ entry, url }: { entry: TypedEntry; url: string }) {
   const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading')
@@ -28,7 +31,7 @@ function Thumbnail({ entry, url }: { entry: TypedEntry; url: string }) {
         <TurnImage
           src={url}
           alt=""
-          className={state}
+          className={pageKinds.has(kindOf(entry)) ? `${state} page-picture` : state}
           onLoaded={() => setState('loaded')}
           onFailed={() => setState('failed')}
         />
