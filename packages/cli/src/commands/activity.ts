@@ -2,6 +2,7 @@ import type { Activity } from '../../../client/src/index.ts'
 import { command } from '../command.ts'
 import { parseRemote } from '../operand.ts'
 import { parseNumber } from '../options.ts'
+import { count } from '../terminal/bar.ts'
 
 /** The fields of a change that the command prints. */
 const activityFields = [
@@ -32,11 +33,11 @@ export const activity = command({
     const operands = paths.map(parseRemote)
     const server = await connect()
     const within = await Promise.all(operands.map(operand => server.locate(operand)))
-    let count = 0
+    let printed = 0
     for await (const change of server.stowage.activity({ ...(within.length > 0 && { within }), signal })) {
       await output.result(recordOf(change), textOf(change))
-      count += 1
-      if (count === limit) return
+      printed += 1
+      if (printed === limit) return
     }
   },
 })
@@ -60,9 +61,9 @@ function recordOf({ at, action, userName, isByShareLink, isByJob, fileCount, loc
 function textOf({ at, action, userName, isByShareLink, fileCount, location, destination }: Activity): string {
   const time = `${at.toISOString().slice(0, 19)}Z`
   const who = isByShareLink ? '(share link)' : (userName ?? '(server)')
-  const count = fileCount === null ? [] : [`${fileCount} files`]
+  const amount = fileCount === null ? [] : [count(fileCount, 'file')]
   const placeOf = (place: Activity['location']) =>
     place ? [`${place.providerName ?? place.providerId}:${place.path}`] : []
   const where = [...placeOf(location), ...(destination ? ['->', ...placeOf(destination)] : [])].join(' ')
-  return [time, who, action.toLowerCase().replaceAll('_', ' '), ...count, where].join('  ')
+  return [time, who, action.toLowerCase().replaceAll('_', ' '), ...amount, where].join('  ')
 }
