@@ -3,7 +3,7 @@
  * on none of them: add a line such as `overview: ['/overview', page => page.getByRole('table').waitFor()]`.
  */
 import type { Visit } from '../browser.ts'
-import { button, dialog, row } from '../files.ts'
+import { button, dialog, type FilesApp, row } from '../files.ts'
 import { encryptionPages } from './encryption-pages.ts'
 import { filePages } from './file-pages.ts'
 import type { PicturedPages } from './page.ts'
@@ -33,7 +33,7 @@ export const picturedPages: PicturedPages = {
   offline: [
     '/offline',
     async (page, { files, teamId }) => {
-      await keepSome(page, { userId: files.owner.id, providerId: teamId })
+      await keepSome(page, files, teamId)
       await page.reload()
       await button(page, 'Invoice 2026-11.pdf').waitFor()
     },
@@ -42,7 +42,7 @@ export const picturedPages: PicturedPages = {
     p => p.team,
     async (page, { files, teamId }) => {
       await row(page, 'notes.txt').waitFor()
-      await keepSome(page, { userId: files.owner.id, providerId: teamId })
+      await keepSome(page, files, teamId)
       await page.evaluate(async () => (await navigator.serviceWorker.ready).active !== null)
       await page.context().setOffline(true)
       await page.reload()
@@ -104,17 +104,17 @@ export const picturedPages: PicturedPages = {
 }
 
 /** Puts copies of files where the console looks for those that are kept offline. */
-async function keepSome(page: Visit, { userId, providerId }: { userId: string; providerId: string }): Promise<void> {
+async function keepSome(page: Visit, { app, owner }: FilesApp, providerId: string): Promise<void> {
+  const query =
+    'query ($providerId: ID!, $path: String!) { entry(providerId: $providerId, path: $path) { ... on File { size mimeType } } }'
+  const paths = ['/Invoice 2026-11.pdf', '/Photos/harbor.jpg', '/Reports/plan.md', '/Interview.mp3']
+  const kept = await Promise.all(
+    paths.map(async path => ({ path, ...(await app.ask(query, { providerId, path }, owner.token)).entry })),
+  )
   await page.evaluate(
-    async ({ userId, providerId }) => {
+    async ({ userId, providerId, kept }) => {
       const cache = await caches.open(`stowage.kept / ${userId}`)
-      const kept = [
-        ['/Invoice 2026-11.pdf', 84_000, 'application/pdf'],
-        ['/Photos/harbor.jpg', 1_240_000, 'image/jpeg'],
-        ['/Reports/plan.md', 620, 'text/markdown'],
-        ['/Interview.mp3', 4_700_000, 'audio/mpeg'],
-      ] as const
-      for (const [path, size, type] of kept) {
+      for (const { path, size, mimeType: type } of kept) {
         const name = path.slice(path.lastIndexOf('/') + 1)
         const info = { providerId, path, name, size, type, version: null, keptAt: new Date().toISOString() }
         const headers = { 'x-stowage-kept': encodeURIComponent(JSON.stringify(info)) }
@@ -122,6 +122,6 @@ async function keepSome(page: Visit, { userId, providerId }: { userId: string; p
         await cache.put(address, new Response('x', { headers }))
       }
     },
-    { userId, providerId },
+    { userId: owner.id, providerId, kept },
   )
 }

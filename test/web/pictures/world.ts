@@ -182,12 +182,7 @@ export async function makeWorld(files: FilesApp): Promise<World> {
     for (const parts of [
       ['# Plan', '', 'What we do first.'],
       ['# Plan of this year', '', 'What we do first.', 'And what comes after that.'],
-      [
-        '# Plan of this year',
-        '',
-        'What we do next.',
-        'And what comes after that, which is a long line that has to wrap.',
-      ],
+      ['# Plan of this year', '', 'What we do next.', 'And what comes after that: frames, prints and the first room.'],
     ])
       await app.upload(token, id, '/draft.md', plan(parts), '&conflict=replace')
   }
