@@ -51,7 +51,7 @@ export async function up(db: Kysely<never>): Promise<void> {
       with happened as materialized (
         select workspace_id, user_id, 'JOB_ENDED' as event, subject_id, 1 as count, now() as due
         from new_events
-        where action = 'JOB_END' and subject_id is not null and details ->> 'isAtomic' is distinct from 'true'
+        where action = 'JOB_END' and subject_id is not null and coalesce(details ->> 'isAtomic', '') <> 'true'
         union all
         select workspace_id, user_id, case action when 'UPLOAD' then 'FILES_RECEIVED' else 'SHARE_USED' end,
           credential_id::text, count, case action when 'UPLOAD' then now() + interval '10 seconds' else now() end

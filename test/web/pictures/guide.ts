@@ -34,5 +34,6 @@ export const guidePictures: readonly { image: string; picture: string }[] = [
   { image: 'audit.webp', picture: 'wide-light/audit' },
   { image: 'security.webp', picture: 'wide-light/security' },
   { image: 'approvals.webp', picture: 'wide-light/approvals' },
+  { image: 'overview.webp', picture: 'wide-light/overview' },
   { image: 'offline.webp', picture: 'phone-light/offline' },
 ]
