@@ -1677,7 +1677,7 @@ export interface OverviewServer {
 /** A provider with its usage, which a server adds up from the catalogue several times a day. */
 export interface OverviewStorage {
   __typename: 'OverviewStorage'
-  /** The bytes that were added in the last 30 days, negative for fewer. Null if nothing is known from then. */
+  /** The bytes that were added in the last 30 days, negative if there are fewer bytes now. Null if nothing is known from then. */
   addedBytes: number | null
   /** The bytes of all files, or null if they were never counted. */
   bytes: number | null
