@@ -106,7 +106,8 @@ async function killed(t: Test, copies: boolean): Promise<void> {
         const { isExact } = await quota()
         return (left.length === 0 && changes.length === 0 && isExact) || { left, changes: changes.length, isExact }
       },
-      { within: 60_000 },
+      // A server looks again after a minute at a change at which it could not look.
+      { within: 150_000 },
     )
     const versions = await keptVersions(root, app)
     let usedBytes = versions.reduce((sum, { size }) => sum + size, 0)
