@@ -167,6 +167,8 @@ t.test('no nested field reveals data outside the access of a credential', async 
   })
   const received = { providerId: world.providers.main, path: base, userIds: [world.founder.userId] }
   await makeShare(world.app, sharer?.header?.slice('Bearer '.length) ?? '', received)
+  // The changes that this has made are listed from the first query on.
+  await world.app.app.services.audit.flush()
   const schema = await readSchema(world.url)
   const canaries = canariesOf(world)
   const holders = [world.founder, ...world.good, ...world.inCookies].filter(({ kind, owner, key }) => {
