@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 
 /**
  * The facts of the overview that no other table has: how much each provider contained on each day, which processes run, and emails
- * that were given up. A catalogue is added up when `usage_due_at` has passed, which is also the end of a claim.
+ * that were given up. A catalogue is added up when `usage_due_at` has passed; a claim sets the next time.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   const statements = `

@@ -70,20 +70,20 @@ export function startClaiming<Item>(options: {
   }
 
   const running = new Set<Promise<void>>()
-  /** Items may have become due while nobody was free to look for them. */
-  let isMissing = false
+  /** An item may have become due while all workers were busy. */
+  let mayHaveMissed = false
 
   async function search(signal: AbortSignal): Promise<void> {
-    isMissing = running.size === atOnce
-    if (isMissing || !(await isAnyDue())) return
+    mayHaveMissed = running.size === atOnce
+    if (mayHaveMissed || !(await isAnyDue())) return
     while (running.size < atOnce) {
-      const work = workUntilDone(signal)
+      const worker = workUntilDone(signal)
         .catch(onError)
         .finally(() => {
-          running.delete(work)
-          if (isMissing) polling.wake()
+          running.delete(worker)
+          if (mayHaveMissed) polling.wake()
         })
-      running.add(work)
+      running.add(worker)
     }
   }
 

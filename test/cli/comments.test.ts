@@ -1,4 +1,4 @@
-/** The commands for comments and for what has changed. */
+/** The commands that list and write comments, and that list changes. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'

@@ -156,7 +156,8 @@ export function createPush(options: {
     },
 
     /**
-     * Sends notifications to the browser of the session until the session ends. A browser that is known keeps its events if none are given.
+     * Sends notifications to the browser of the session until the session ends. Without events in the input, a browser that
+     * is subscribed already keeps its events.
      * @throws SESSION_REQUIRED, PRECONDITION_FAILED, INVALID_INPUT, RATE_LIMITED, UNAVAILABLE
      */
     subscribe(viewer: Viewer | null, input: NewPushInput, signal: AbortSignal): Promise<OwnPushSubscription> {

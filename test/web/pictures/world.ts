@@ -164,7 +164,7 @@ export async function makeWorld(files: FilesApp): Promise<World> {
   }
   return { files, places, teamId: id, binId: bin.id, token, agentKey }
 
-  /** Gives the account of the owner an authenticator app. */
+  /** Sets up an authenticator app for the owner. */
   async function protectAccount(): Promise<void> {
     const { totpSetup } = await ask('{ totpSetup { secret ticket } }')
     const code = new TOTP({ secret: totpSetup.secret }).generate()

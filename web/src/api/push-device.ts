@@ -17,7 +17,7 @@ export const needsHomeScreen =
 /** Who has switched on notifications in this browser, and for which events; no events for all. */
 interface KeptPush {
   userId: string
-  /** The last session in which this browser got them. One that was removed in this session stays away. */
+  /** The last session in which this browser got notifications. If it was removed in that session, it stays off until the next one. */
   sessionId: string
   events: readonly string[] | null
 }

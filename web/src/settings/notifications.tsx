@@ -1,4 +1,4 @@
-/** The notifications of the person: on this device, and the other browsers that get them. */
+/** The page where a person switches notifications on for this device, and sees and removes the other browsers that get them. */
 import { type UseMutationResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { ask } from '../api/client.ts'
