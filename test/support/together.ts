@@ -10,11 +10,14 @@ import { registerHooks } from 'node:module'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import { extent } from './extent.ts'
 
 const root = join(import.meta.dirname, '..')
 const scheme = 'together:'
 /** Milliseconds for a file that sets no timeout, also on a busy machine. */
-const timeout = 300_000
+const timeout = extent({ gate: 300_000, nightly: 1_800_000 })
+/** Milliseconds for all files of a process. */
+const timeoutOfAll = extent({ gate: 1_200_000, nightly: 14_400_000 })
 const tests = new Map<string, Test>()
 
 /**
@@ -94,7 +97,7 @@ registerHooks({
  */
 export async function together(folders: readonly string[], part = 0, of = 1): Promise<void> {
   const files = (await Promise.all(folders.map(filesTogether))).flat()
-  t.setTimeout(1_200_000)
+  t.setTimeout(timeoutOfAll)
   const chosen = files.filter((_, index) => index % of === part)
   for (const path of part % 2 === 0 ? chosen : chosen.toReversed()) {
     const url = pathToFileURL(path).href
