@@ -51,7 +51,7 @@ const startsServer = process.argv.length === 2
 if (startsServer && !isFresh(join(consoleFolder, 'index.html'), [...shared, ...forConsole])) {
   process.stdout.write('Building the console; this takes some seconds and happens once ...\n')
   const { buildConsole } = await import('./build/console.ts')
-  await buildConsole(consoleFolder).catch(error => {
+  await buildConsole(consoleFolder, 'fast').catch(error => {
     process.stderr.write(`The console could not be built, and the API works without it: ${error}\n`)
   })
 }
