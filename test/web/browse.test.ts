@@ -114,7 +114,7 @@ if (files) {
     await page.getByText('No matches').waitFor()
   })
 
-  t.test('people choose the columns, with the keyboard too, and sort by them', async t => {
+  atNight(t, 'people choose the columns, with the keyboard too, and sort by them', async t => {
     const { id, page: address } = await store('columns', { 'b.jpg': 'x', 'a.txt': 'xx', 'c.md': '', 'd/x': '' })
     const input = { providerId: id, path: '/c.md', add: ['Zebra'], remove: [] }
     await app.ask('mutation ($input: UpdateTagsInput!) { updateTags(input: $input) }', { input }, owner.token)
@@ -284,7 +284,7 @@ if (files) {
     }
   })
 
-  t.test('the details list the people and groups with access, and what they may do', async t => {
+  atNight(t, 'the details list the people and groups with access, and what they may do', async t => {
     const { id, page: address } = await store('people', { 'team/plan.txt': 'plan', 'secret.txt': '' })
     const member = await app.register('editor@example.org')
     const providerAccess = { restrictions: [{ providerId: id, basePath: '/team' }] }

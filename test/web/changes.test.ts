@@ -71,7 +71,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('a new text file never replaces another one, and opens in the editor at once', async t => {
+  atNight(t, 'a new text file never replaces another one, and opens in the editor at once', async t => {
     const { page: address, at, names } = await store('new file', { 'Untitled.txt': 'old' })
     const page = await open(t)
     await page.goto(address)
@@ -100,7 +100,7 @@ if (files) {
     t.same(await names(), ['Untitled.txt', 'plan.md'])
   })
 
-  t.test('many entries are renamed by a rule after a preview, exchange their names, and get them back', async t => {
+  atNight(t, 'many entries are renamed by a rule after a preview, exchange their names, and get them back', async t => {
     const contents = { '1.txt': 'one', '2.txt': 'two', '3.txt': 'three', 'IMG 4.txt': 'four', 'taken.txt': '' }
     const { page: address, at, names } = await store('rename many', contents)
     const page = await open(t)
@@ -168,7 +168,7 @@ if (files) {
     t.ok((await names()).includes('1.txt'))
   })
 
-  t.test('new names keep endings, and each waits for the name that it takes', async t => {
+  atNight(t, 'new names keep endings, and each waits for the name that it takes', async t => {
     const file = (name: string): Entry => ({
       __typename: 'File',
       name,

@@ -39,7 +39,7 @@ const files = await startFiles(t)
 if (files) {
   const { app, owner, open, store } = files
 
-  t.test('files download unchanged, and folders as ZIP archives', async t => {
+  atNight(t, 'files download unchanged, and folders as ZIP archives', async t => {
     const { page: address } = await store('download', { 'data.bin': 'bytes', 'set/a.txt': 'a' })
     const page = await open(t)
     await page.goto(address)
@@ -332,7 +332,7 @@ if (files) {
     }
   })
 
-  t.test('a text is edited, and a version of somebody else is never replaced', async t => {
+  atNight(t, 'a text is edited, and a version of somebody else is never replaced', async t => {
     const { id, page: address, at } = await store('edit', { 'empty.txt': '', 'windows.txt': 'one\r\ntwo\r\n' })
     const read = (name: string) => readFile(at(name), 'utf8')
     for (const [n, viewport] of inTurn([

@@ -21,7 +21,7 @@ const files = await startFiles(t, { settings: { catalogueHours: 24 } })
 if (files) {
   const { app, browser, owner, open, store } = files
 
-  t.test('the owner of a new workspace is led to the first storage and the first files', async t => {
+  atNight(t, 'the owner of a new workspace is led to the first storage and the first files', async t => {
     for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       await page.goto('/files')
@@ -117,7 +117,7 @@ if (files) {
     t.equal(await colorsOf(page), 'light dark')
   })
 
-  t.test('every page is in the navigation, and the old addresses of pages lead to the new ones', async t => {
+  atNight(t, 'every page is in the navigation, and the old addresses of pages lead to the new ones', async t => {
     for (const viewport of inTurn([wide, phone])) {
       const page = await open(t, { viewport })
       for (const [before, after] of [

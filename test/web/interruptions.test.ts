@@ -166,7 +166,7 @@ if (files) {
     await tab.getByText('1 upload was interrupted').waitFor()
   })
 
-  t.test('a folder whose session has ended leads to the sign-in page and back', async t => {
+  atNight(t, 'a folder whose session has ended leads to the sign-in page and back', async t => {
     const to = await store('ended', { 'a.txt': 'a' })
     const token = await signIn(app, 'owner@example.org')
     const page = await open(t, { token })

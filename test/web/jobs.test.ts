@@ -43,7 +43,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('a folder is copied to another storage, with one question about taken names', async t => {
+  atNight(t, 'a folder is copied to another storage, with one question about taken names', async t => {
     const [one, two] = [
       await store('from', { 'f/a.txt': 'new', 'f/b.txt': 'b' }),
       await store('to', { 'f/a.txt': 'old' }),
@@ -114,7 +114,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('a drag shows what is dragged, and what a drop on a folder would do', async t => {
+  atNight(t, 'a drag shows what is dragged, and what a drop on a folder would do', async t => {
     const one = await store('picture', { 'a.txt': 'a', 'b.txt': 'b', 'sub/x.txt': '' })
     const page = await open(t)
     await page.goto(one.page)

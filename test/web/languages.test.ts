@@ -9,7 +9,7 @@ import { languages as mailLanguages } from '../../src/lib/languages.ts'
 import { parseMessage } from '../../src/lib/message-format.ts'
 import { mailTexts } from '../../src/services/mail/texts.ts'
 import { type Language, languages, matchLanguage } from '../../web/src/texts/languages.ts'
-import { inTurn, isNight } from '../support/extent.ts'
+import { atNight, inTurn, isNight } from '../support/extent.ts'
 import { visit } from './browser.ts'
 import { clippedLabels } from './clipped.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
@@ -355,7 +355,8 @@ if (files) {
     })
   }
 
-  t.test(
+  atNight(
+    t,
     'visitors read the language of their browser or, if the console does not have it, of the workspace',
     async t => {
       const set = (language: string) =>

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { type FakeBrowser, type PushService, startPushService } from '../servers/push-service.ts'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { signIn } from './browser.ts'
 import { button, isGood, signOut, startFiles } from './files.ts'
@@ -180,7 +180,7 @@ if (files) {
     )
   }
 
-  t.test('the page says why a browser gets none', async t => {
+  atNight(t, 'the page says why a browser gets none', async t => {
     const page = await files.open(t, { viewport: { width: 390, height: 844 } })
     await page.addInitScript(() => {
       Object.defineProperty(Notification, 'permission', { get: () => 'denied' })
@@ -201,7 +201,7 @@ if (files) {
     t.same(phone.faults, [])
   })
 
-  t.test('a browser that got notifications gets them in the next session of the person, too', async t => {
+  atNight(t, 'a browser that got notifications gets them in the next session of the person, too', async t => {
     const device = service.subscribe(pushPublicKey)
     const page = await files.open(t, { serviceWorkers: 'allow' })
     await subscribesAt(page, device, true)
@@ -212,7 +212,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('a browser that was removed from another one stays away until the next session', async t => {
+  atNight(t, 'a browser that was removed from another one stays away until the next session', async t => {
     const email = 'removed@example.org'
     const { token } = await join(email)
     const page = await openSubscribed(t, token)
@@ -252,7 +252,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('a browser that the server has removed meanwhile can be switched off', async t => {
+  atNight(t, 'a browser that the server has removed meanwhile can be switched off', async t => {
     const { token } = await join('gone@example.org')
     const page = await openSubscribed(t, token)
     // As after a status of 410.

@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { faultProxy } from '../servers/fault-proxy.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { signIn, visit } from './browser.ts'
 import { button, isGood, row, signOut, startFiles } from './files.ts'
@@ -130,7 +131,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('files that another program shares are uploaded to the folder that the person chooses', async t => {
+  atNight(t, 'files that another program shares are uploaded to the folder that the person chooses', async t => {
     const disk = await store('shared', { 'trips/a.txt': 'a' })
     await store('not shared')
     const token = await signIn(app, 'owner@example.org')
@@ -216,7 +217,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('another account finds nothing of the one before', async t => {
+  atNight(t, 'another account finds nothing of the one before', async t => {
     const { token } = await app.register('second@example.org')
     const page = await visit(browser, app, { token })
     t.teardown(() => page.context().close())

@@ -66,7 +66,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('people see their own quota in their profile', async t => {
+  atNight(t, 'people see their own quota in their profile', async t => {
     await app.ask(
       'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }',
       { input: { userId: owner.id, bytes: 5_000_000_000 } },

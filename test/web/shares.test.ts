@@ -277,7 +277,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test('one file is a card, and a folder of photos a gallery, in the look of the workspace', async t => {
+  atNight(t, 'one file is a card, and a folder of photos a gallery, in the look of the workspace', async t => {
     const from = await store('look', {
       'plan.txt': 'The plan of the year',
       'photos/1.png': png,
@@ -313,7 +313,7 @@ if (files) {
     }
   })
 
-  t.test('a folder receives files from people without an account', async t => {
+  atNight(t, 'a folder receives files from people without an account', async t => {
     const to = await store('drop', { 'inbox/taken.txt': 'old' })
     const page = await open(t)
     await page.goto(to.page)

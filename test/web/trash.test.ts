@@ -58,7 +58,7 @@ if (files) {
       t.equal(await readFile(at('sub/c.txt'), 'utf8'), 'c')
     })
 
-    t.test(`the trash lists, restores and empties, on a ${width}`, async t => {
+    atNight(t, `the trash lists, restores and empties, on a ${width}`, async t => {
       const { page: address, names, id } = await withTrash(`page-${width}`, { 'a.txt': 'a', 'sub/b.txt': 'b' })
       const remove = 'mutation ($input: DeleteInput!) { delete(input: $input) { deletedPath } }'
       for (const path of ['/a.txt', '/sub']) {

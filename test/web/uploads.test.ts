@@ -167,7 +167,8 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  t.test(
+  atNight(
+    t,
     'the screen stays on while uploads run, and one that failed meanwhile continues when the page is seen',
     async t => {
       const disk = await store('asleep')

@@ -147,7 +147,7 @@ if (files) {
     }
   })
 
-  t.test('a PDF document is searched, and small pictures lead to its pages', async t => {
+  atNight(t, 'a PDF document is searched, and small pictures lead to its pages', async t => {
     const words = Array.from({ length: 12 }, (_, index) => (index === 8 ? 'Harbor' : `Word ${index + 1}`))
     // So large that only parts of it are read.
     const large = `${pdfOf(words)}\n%${'x'.repeat(3_000_000)}`
@@ -263,7 +263,7 @@ if (files) {
     }
   })
 
-  t.test('a photo tells what the camera has stored, and music has a queue', async t => {
+  atNight(t, 'a photo tells what the camera has stored, and music has a queue', async t => {
     const photo = await twoColors(300, 200)
       .withExif({
         IFD0: { Make: 'Acme', Model: 'Alpha 7' },
