@@ -63,7 +63,7 @@ async function storesIn(t: Test, adapters: (folder: string) => AdapterDefinition
 
 t.test('known by their ids', async t => {
   const newStore = await storesIn(t, adaptersOf)
-  const sampled = ['a local folder', 'Google Drive']
+  const sampled = ['a local folder']
   const tried = extent({ gate: sampled, nightly: Object.keys(backEnds) })
   for (const [title, backEnd] of Object.entries(backEnds).filter(([title]) => tried.includes(title))) {
     const isLocal = backEnd.type === 'local'

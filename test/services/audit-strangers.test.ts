@@ -53,7 +53,7 @@ t.test(
     const app = await startApp(t, { settings })
     const { id } = await app.register('owner@example.org')
     const before = { events: await sizeOf(app, 'audit_events'), limits: await sizeOf(app, 'rate_limits') }
-    const tries = extent({ gate: 600, nightly: 1500 })
+    const tries = extent({ gate: 300, nightly: 1500 })
     const from = (n: number) => `2001:db8::${(n % 5000) + 1}`
     for (let n = 0; n < tries; n += 50) {
       const batch = Array.from({ length: 50 }, (_, m) => n + m)
@@ -104,7 +104,7 @@ t.test('many failures from 1,000 networks store less than 1 MB and hide no failu
         () => Promise.reject(new AppError(n % 2 ? 'RATE_LIMITED' : 'WRONG_EMAIL_OR_PASSWORD')),
       )
       .catch(() => {})
-  const tries = extent({ gate: 20_000, nightly: 100_000 })
+  const tries = extent({ gate: 8_000, nightly: 100_000 })
   for (let n = 0; n < tries; n++) {
     await fail(n, n % 1000)
     if (n % 10_000 === 0) await audit.flush()

@@ -8,7 +8,7 @@ import { AppError } from '../../src/errors.ts'
 import { BatchFailures, ShareFailures } from '../../src/services/audit/failures.ts'
 import { isBelow } from '../matrix/model.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { lockTable } from '../support/lock-table.ts'
 import { ask, makeShare, read } from '../support/shares.ts'
 import { until } from '../support/until.ts'
@@ -51,7 +51,7 @@ t.test('a change without its event is undone; transfers continue, and their even
   t.match(await logOf(app, token, { action: 'API_KEY_CREATE' }), [{ result: 'INTERNAL' }])
 })
 
-t.test('a batch whose connection is killed is written once and delays no request', async t => {
+atNight(t, 'a batch whose connection is killed is written once and delays no request', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   await app.upload(token, providerId, '/first.txt', 'a')
@@ -221,7 +221,7 @@ t.test('a flood of failures names a hundred locations of each credential and cou
   }
 })
 
-t.test('the recipients of a link cannot make the log grow without bound', async t => {
+atNight(t, 'the recipients of a link cannot make the log grow without bound', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   await app.upload(token, providerId, '/in/a.txt', 'a')

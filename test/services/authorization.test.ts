@@ -5,6 +5,7 @@ import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { startGoogleDrive } from '../servers/google-drive/index.ts'
 import { startApp } from '../support/app.ts'
 import { ConsentBrowser } from '../support/consent.ts'
+import { atNight } from '../support/extent.ts'
 
 const connect = `mutation ($input: ConnectProviderInput!) {
   connectProvider(input: $input) { authorizationUrl provider { id status statusReason config } }
@@ -244,7 +245,7 @@ t.test('an adapter without an address for consent says what to change', async t 
   t.match(errors, [{ message: 'Enter another client id.', extensions }], 'forms know the field')
 })
 
-t.test('a provider can be renamed or disconnected during its consent', async t => {
+atNight(t, 'a provider can be renamed or disconnected during its consent', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { authorizationUrl, provider } = await connectDrive()
   const { id } = provider
@@ -311,7 +312,7 @@ t.test('a renewed consent may be that of another account', async t => {
   t.equal(await rootOf(drive.provider.id), null, 'nobody has looked at the present root')
 })
 
-t.test('a vendor that does not respond occupies no connection to the database', async t => {
+atNight(t, 'a vendor that does not respond occupies no connection to the database', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const ids: string[] = []
   for (let i = 0; i < 6; i += 1) {
@@ -337,7 +338,7 @@ t.test('a vendor that does not respond occupies no connection to the database', 
   t.same(new Set((await Promise.all(downloads)).map(({ status }) => status)), new Set([200]))
 })
 
-t.test('another server refreshes a token after the server that started to refresh it has died', async t => {
+atNight(t, 'another server refreshes a token after the server that started to refresh it has died', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { authorizationUrl, provider } = await connectDrive()
   t.equal((await consent(authorizationUrl)).status, 200)

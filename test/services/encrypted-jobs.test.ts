@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { send } from '../http/tus.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { runJob, startWorld } from './jobs-world.ts'
 
 const world = await startWorld(t, { settings: { versionCount: 20, versionDays: 30, trashDays: 30 } })
@@ -61,7 +62,7 @@ t.test('copies, kept copies, versions and the trash store no clear text', async 
   t.notMatch(names.join('\n'), /one|two|plain|kept|trash|version/)
 })
 
-t.test('contents that a back end exchanges without a trace are found by VERIFY', async t => {
+atNight(t, 'contents that a back end exchanges without a trace are found by VERIFY', async t => {
   const contents = ['x', 'y'].map(letter => Buffer.alloc(3 * 65_536, letter))
   const before = new Set(await storedFiles())
   for (const [n, bytes] of contents.entries()) await app.upload(token, vault, `/checked/${n}`, bytes)

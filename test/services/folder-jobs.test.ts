@@ -82,7 +82,7 @@ t.test('a copy that fails leaves nothing, says why, and can be retried', async t
   t.same(rows, [], 'no entry is left')
 })
 
-t.test('a copy whose response was lost is found, to be kept or undone', async t => {
+atNight(t, 'a copy whose response was lost is found, to be kept or undone', async t => {
   const world = await startFaultyWorld(t)
   const { app, a, rootA, faults, faulty } = world
   await fill(rootA, files)
@@ -124,7 +124,7 @@ t.test('a move that fails leaves the source whole, and can be retried', async t 
   t.equal(await textAt(world, '/g/sub/deep/3.txt'), 'three')
 })
 
-t.test('a folder whose listing fails after it was created is undone, too', async t => {
+atNight(t, 'a folder whose listing fails after it was created is undone, too', async t => {
   const world = await startFaultyWorld(t)
   const { app, b, rootB, faults, faulty } = world
   await putAll(world)
@@ -151,7 +151,7 @@ t.test('once everything is copied, a move undoes nothing', async t => {
   t.same(await tree(join(rootB, 'g')), copied)
 })
 
-t.test('a folder that was not empty is deleted by a retry of the move', async t => {
+atNight(t, 'a folder that was not empty is deleted by a retry of the move', async t => {
   const world = await startFaultyWorld(t)
   const { app, b, rootB, faults, faulty } = world
   await putAll(world)
@@ -262,7 +262,7 @@ t.test('a mutation ends when its job is paused or canceled', async t => {
   }
 })
 
-t.test('a mutation that cannot have a job leaves no folder', async t => {
+atNight(t, 'a mutation that cannot have a job leaves no folder', async t => {
   const world = await startFaultyWorld(t, { settings: { workers: 0 } })
   const { app, a, b, rootA, rootB } = world
   await fill(rootA, files)

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { maxGroups, maxGroupsOfMember } from '../../src/services/people/groups.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 
 const create = 'mutation ($input: CreateGroupInput!) { createGroup(input: $input) { group { id name role } } }'
 const update = 'mutation ($input: UpdateGroupInput!) { updateGroup(input: $input) { id name role } }'
@@ -117,7 +118,7 @@ t.test('a change of a group that has returned holds on every replica', async t =
   }
 })
 
-t.test('a running transfer ends within about a second of the membership', async t => {
+atNight(t, 'a running transfer ends within about a second of the membership', async t => {
   const { app, owner, providerId, within, join, group } = await setUp(t)
   const replica = await app.replica()
   const ann = await join('ann@example.org', 'NONE')

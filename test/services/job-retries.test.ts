@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { type AdapterDefinition, type Entry, StorageError } from '../../adapters/contract.ts'
-import { atNight, extent } from '../support/extent.ts'
+import { atNight, extent, inTurn } from '../support/extent.ts'
 import { type AdapterCall, type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import {
@@ -131,7 +131,7 @@ t.test('a request that was carried out is not an obstacle for its retry', async 
   }
 })
 
-t.test('neither is one that was carried out under a random name', async t => {
+atNight(t, 'neither is one that was carried out under a random name', async t => {
   const world = await startFaultyWorld(t)
   const { a, rootA, faults, faulty } = world
   await fill(rootA, { 'f/1.txt': 'one', 'g.txt': 'two' })
@@ -165,7 +165,7 @@ async function namesIn({ app, token, faulty }: FaultyWorld, path: string): Promi
   return names.toSorted().join()
 }
 
-t.test('a job starts although the back end is down for some seconds', async t => {
+atNight(t, 'a job starts although the back end is down for some seconds', async t => {
   const world = await startFaultyWorld(t)
   const { b, rootB, faults, faulty } = world
   await put(faults, 'f/1.txt', 'one')
@@ -175,7 +175,7 @@ t.test('a job starts although the back end is down for some seconds', async t =>
   t.same(await tree(rootB), { 'f/1.txt': 'one' })
 })
 
-t.test('the file at the target decides, and not its entry in an old listing', async t => {
+atNight(t, 'the file at the target decides, and not its entry in an old listing', async t => {
   const world = await startFaultyWorld(t)
   const { a, rootA, faults, faulty } = world
   for (const [conflict, older, appears] of [
@@ -205,7 +205,7 @@ t.test('the file at the target decides, and not its entry in an old listing', as
   }
 })
 
-t.test('a MOVE lists a folder that it leaves for a reason that nothing else shows', async t => {
+atNight(t, 'a MOVE lists a folder that it leaves for a reason that nothing else shows', async t => {
   const world = await startWorld(t)
   const { a, b, rootA, rootB } = world
   await fill(rootA, { 'f/deep/1.txt': 'one', 'g/deep/2.txt': 'two', 'h/deep/3.txt': 'three' })
@@ -252,7 +252,7 @@ t.test('a DELETE lists each failure once, and counts each deletion once', async 
   )
 })
 
-t.test('a folder is not moved onto itself through another provider', async t => {
+atNight(t, 'a folder is not moved onto itself through another provider', async t => {
   const world = await startWorld(t)
   const { app, token, a, rootA } = world
   await fill(rootA, { 'x/q/1.txt': 'one' })
@@ -279,7 +279,7 @@ t.test('a move that was killed between linking and unlinking is finished', async
   t.same(await tree(rootA), { 'f/2.txt': 'two', 'g/1.txt': 'one', 'g/other': 'keeps the folder', 'g/h': 'other' })
 })
 
-t.test('a retry needs room for one more job', async t => {
+atNight(t, 'a retry needs room for one more job', async t => {
   const world = await startWorld(t, { settings: { workers: 1 } })
   const { app, token, a, b } = world
   const input = { kind: 'COPY', sources: [{ providerId: a, path: '/no' }], target: { providerId: b, path: '/' } }
@@ -294,7 +294,7 @@ t.test('a retry needs room for one more job', async t => {
   t.equal(await stateOf(world, job.id), 'FAILED')
 })
 
-t.test('the audit log has the end of a job that was canceled before it ran', async t => {
+atNight(t, 'the audit log has the end of a job that was canceled before it ran', async t => {
   const world = await startWorld(t, { settings: { workers: 0 } })
   const { app, token, a } = world
   const id = await startJob(world, { kind: 'DELETE', sources: [{ providerId: a, path: '/f' }] })
@@ -304,7 +304,7 @@ t.test('the audit log has the end of a job that was canceled before it ran', asy
   t.match((await app.ask(query, {}, token)).auditEvents.nodes, [{ subjectId: id, details: { state: 'CANCELED' } }])
 })
 
-t.test('the audit log has the end of a job that was to be canceled when its server was killed', async t => {
+atNight(t, 'the audit log has the end of a job that was to be canceled when its server was killed', async t => {
   const world = await startWorld(t, { settings: { workers: 0 } })
   const { app, token, a } = world
   const id = await startJob(world, { kind: 'DELETE', sources: [{ providerId: a, path: '/f' }] })
@@ -350,7 +350,7 @@ function withClockBehind(adapter: FaultyAdapter): AdapterDefinition {
   }
 }
 
-t.test('copies of an interrupted run are recognized although the clock of the target is behind', async t => {
+atNight(t, 'copies of an interrupted run are recognized although the clock of the target is behind', async t => {
   const faults = faultyAdapter()
   const world = await startWorld(t, {
     adapters: folder => [
@@ -381,7 +381,7 @@ t.test('copies of an interrupted run are recognized although the clock of the ta
   t.equal(faults.calls.filter(isWriteOf('1.txt')).length, 1)
 })
 
-for (const interruption of ['pause', 'kill']) {
+for (const interruption of inTurn(['kill', 'pause'])) {
   t.test(`a MOVE counts each file once, also after a ${interruption}`, async t => {
     const world = await startFaultyWorld(t)
     const { app, a, rootA, faults, faulty } = world

@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { password } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { control, create, ended, fill, runJob, startJob, startWorld, stateOf, tree, type World } from './jobs-world.ts'
 
@@ -300,7 +300,7 @@ t.test('sources that overlap or go to the same path are refused', async t => {
   }
 })
 
-t.test('the paths of a job are bounded together', async t => {
+atNight(t, 'the paths of a job are bounded together', async t => {
   const { app, token, a } = await startWorld(t, { settings: { workers: 0 } })
   // Each path has more than 4,000 bytes.
   const sources = Array.from({ length: 17 }, (_, n) => ({

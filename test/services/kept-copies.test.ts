@@ -9,6 +9,7 @@ import { fullReport, type JobRun, RunProgress, Tally } from '../../src/services/
 import type { ReadLocation } from '../../src/storage/read-location.ts'
 import { startSshd } from '../servers/sshd.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { toolCall, toolOutcome } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { davClient, lockInfo } from '../webdav/client.ts'
@@ -159,7 +160,7 @@ t.test('what somebody has changed or created in a copy stays and is reported', a
   t.match(await tree(join(rootB, 'e')), { one: 'an edit of the original' })
 })
 
-t.test('without repair, damage is only reported, and never copied', async t => {
+atNight(t, 'without repair, damage is only reported, and never copied', async t => {
   for (const name of ['flipped', 'gone', 'copy']) await app.upload(token, a, `/f/${name}`, `the bytes of ${name}`)
   const only = { repair: false }
   t.match(await keep('/f', only), { state: 'SUCCEEDED' })
@@ -177,7 +178,7 @@ t.test('without repair, damage is only reported, and never copied', async t => {
   await readAll(t, 'f', { flipped: 'the bytes of flipped', gone: 'the bytes of gone', copy: 'the bytes of copy' })
 })
 
-t.test('a deletion through the server is no damage', async t => {
+atNight(t, 'a deletion through the server is no damage', async t => {
   for (const name of ['kept', 'deleted', 'old/moved', 'edited'])
     await app.upload(token, a, `/g/${name}`, `the bytes of ${name}`)
   await keep('/g')
@@ -199,7 +200,7 @@ t.test('a deletion through the server is no damage', async t => {
   t.match(versions.nodes, [{ size: 20 }], 'the deleted copy is a version')
 })
 
-t.test('a disk that is not mounted is no loss, and a copy alone decides nothing', async t => {
+atNight(t, 'a disk that is not mounted is no loss, and a copy alone decides nothing', async t => {
   for (const name of ['one', 'two']) await app.upload(token, a, `/h/${name}`, `the bytes of ${name}`)
   await keep('/h')
   await rm(join(rootA, 'h'), { recursive: true })
@@ -224,7 +225,7 @@ t.test('the majority decides whether the record is wrong, and nobody without one
   t.same((await reportOf((await keep('/i')).id)).findings, ['a/i/tie DAMAGED'], 'the other record is right again')
 })
 
-t.test('a hold and a storage without versions keep what is damaged', async t => {
+atNight(t, 'a hold and a storage without versions keep what is damaged', async t => {
   for (const name of ['held', 'plain']) await app.upload(token, a, `/j/${name}`, `the bytes of ${name}`)
   await keep('/j')
   await flip(join(rootA, 'j/held'))
@@ -244,7 +245,7 @@ t.test('a hold and a storage without versions keep what is damaged', async t => 
   t.match(await tree(join(rootA, 'j')), { held: 'the bytes of held' })
 })
 
-t.test('a damaged original that only its copies know is not copied to a new one', async t => {
+atNight(t, 'a damaged original that only its copies know is not copied to a new one', async t => {
   await fill(rootA, { 'l/outside': 'written by another program' })
   const sources = [a, c, b].map(providerId => ({ providerId, path: '/l' }))
   t.match(await keep('/l', { sources: [sources[0], sources[2]] }), { state: 'SUCCEEDED' })
@@ -257,7 +258,7 @@ t.test('a damaged original that only its copies know is not copied to a new one'
   await readAll(t, 'l', { outside: 'written by another program' })
 })
 
-t.test('a disk that was copied to another one is not copied again, and its damage is found', async t => {
+atNight(t, 'a disk that was copied to another one is not copied again, and its damage is found', async t => {
   for (const name of ['same', 'damaged', 'cut']) await app.upload(token, a, `/m/${name}`, `the bytes of ${name}`)
   const old = new Date('2026-01-02T03:04:05.678Z')
   for (const name of ['same', 'damaged', 'cut']) await utimes(join(rootA, 'm', name), old, old)
@@ -277,7 +278,7 @@ t.test('a disk that was copied to another one is not copied again, and its damag
   t.match(await tree(join(rootB, 'm')), { cut: 'the bytes of cut', damaged: 'the bytes of damaged' })
 })
 
-t.test('a damaged copy is found although its original was touched, and gets an edit of it', async t => {
+atNight(t, 'a damaged copy is found although its original was touched, and gets an edit of it', async t => {
   for (const name of ['touched', 'edited']) await app.upload(token, a, `/o/${name}`, `the bytes of ${name}`)
   await keep('/o')
   for (const name of ['touched', 'edited']) await flip(join(rootB, 'o', name))
@@ -289,7 +290,7 @@ t.test('a damaged copy is found although its original was touched, and gets an e
   await readAll(t, 'o', { touched: 'the bytes of touched', edited: 'the BYTES of edited' })
 })
 
-t.test('a retry does not bring back what was deleted since', async t => {
+atNight(t, 'a retry does not bring back what was deleted since', async t => {
   for (const name of ['gone', 'edited']) await app.upload(token, a, `/n/${name}`, `the bytes of ${name}`)
   await keep('/n')
   await rm(join(rootA, 'n/gone'))
@@ -325,7 +326,7 @@ t.test('if most files are missing, nothing is restored before somebody asks for 
   t.match(locations[0], { missing: 21, changed: 1, restored: 21 }, 'the counts are those of the findings')
 })
 
-t.test('a full report counts what it does not list, and a retry looks at all files again', t => {
+atNight(t, 'a full report counts what it does not list, and a retry looks at all files again', t => {
   const progress = new RunProgress({ totalFiles: null, totalBytes: null, failed: 0 })
   progress.room = 1
   const run = { progress, sources: [{ providerId: a, path: 'q' }] } as unknown as JobRun
@@ -341,7 +342,7 @@ t.test('a full report counts what it does not list, and a retry looks at all fil
   t.end()
 })
 
-t.test('a report stays bounded if very many files are missing, and its retry restores all', async t => {
+atNight(t, 'a report stays bounded if very many files are missing, and its retry restores all', async t => {
   const names = Array.from({ length: 30 }, (_, index) => `f${index}`)
   await fill(rootA, Object.fromEntries(names.map(name => [`r/${name}`, `the bytes of ${name}`])))
   const sources = [a, b].map(providerId => ({ providerId, path: '/r' }))
@@ -391,7 +392,7 @@ t.test('a report stays bounded if very many files are missing, and its retry res
   t.match(locations[0], { missing: 22, restored: 22 })
 })
 
-t.test('a retry with a full report counts repairs that fail, and what is settled without one', async t => {
+atNight(t, 'a retry with a full report counts repairs that fail, and what is settled without one', async t => {
   for (const name of ['held', 'edited', 'all']) await app.upload(token, a, `/u/${name}`, `the bytes of ${name}`)
   t.match(await keep('/u'), { state: 'SUCCEEDED' })
   const hold = 'mutation ($input: CreateHoldInput!) { createHold(input: $input) { id } }'
@@ -431,7 +432,7 @@ t.test('a retry with a full report counts repairs that fail, and what is settled
   })
 })
 
-t.test('the retry of another failure restores nothing where most files are missing', async t => {
+atNight(t, 'the retry of another failure restores nothing where most files are missing', async t => {
   const names = Array.from({ length: 30 }, (_, index) => `sub/f${index}`)
   const files = Object.fromEntries(['top', ...names].map(name => [name, `the bytes of ${name}`]))
   await fill(join(rootA, 'v'), files)
@@ -455,7 +456,7 @@ t.test('the retry of another failure restores nothing where most files are missi
   t.equal(Object.keys(await tree(disk)).length, 30)
 })
 
-t.test('a lock and a quota keep a file as it is', async t => {
+atNight(t, 'a lock and a quota keep a file as it is', async t => {
   for (const name of ['locked', 'small']) await app.upload(token, a, `/k/${name}`, `the bytes of ${name}`)
   await keep('/k')
   const invite = 'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }'
@@ -479,23 +480,27 @@ t.test('a lock and a quota keep a file as it is', async t => {
   t.match(await tree(join(rootB, 'k')), { large: String, locked: 'the bytes of locked' })
 })
 
-t.test('bits flipped on an SFTP server come back, and an edit of the original within the same second wins', async t => {
-  const server = await startSshd(t)
-  const { host, port, user, privateKey, passphrase, hostKey, root } = server
-  const config = { host, port, user, privateKey, passphrase, hostKey, folder: root }
-  const sftp = await app.connectProvider(token, 'sftp', config)
-  await setVersions(sftp, 5)
-  for (const name of ['one', 'two']) await app.upload(token, a, `/s/${name}`, `the bytes of ${name}`)
-  const sources = [a, sftp].map(providerId => ({ providerId, path: '/s' }))
-  const check = () => runJob(world, { kind: 'KEEP_COPIES', sources, repair: true, recheckDays: 0 })
-  t.match(await check(), { state: 'SUCCEEDED', progress: { files: 2 } })
-  await flip(join(root, 's/one'))
-  await writeFile(join(rootA, 's/two'), 'the BYTES of two')
-  const found = await check()
-  t.match(found, { state: 'SUCCEEDED', progress: { failed: 0 } })
-  t.match(await tree(join(root, 's')), { one: 'the bytes of one', two: 'the BYTES of two' })
-  t.match((await reportOf(found.id)).findings, [/\/s\/one DAMAGED restored$/])
-})
+atNight(
+  t,
+  'bits flipped on an SFTP server come back, and an edit of the original within the same second wins',
+  async t => {
+    const server = await startSshd(t)
+    const { host, port, user, privateKey, passphrase, hostKey, root } = server
+    const config = { host, port, user, privateKey, passphrase, hostKey, folder: root }
+    const sftp = await app.connectProvider(token, 'sftp', config)
+    await setVersions(sftp, 5)
+    for (const name of ['one', 'two']) await app.upload(token, a, `/s/${name}`, `the bytes of ${name}`)
+    const sources = [a, sftp].map(providerId => ({ providerId, path: '/s' }))
+    const check = () => runJob(world, { kind: 'KEEP_COPIES', sources, repair: true, recheckDays: 0 })
+    t.match(await check(), { state: 'SUCCEEDED', progress: { files: 2 } })
+    await flip(join(root, 's/one'))
+    await writeFile(join(rootA, 's/two'), 'the BYTES of two')
+    const found = await check()
+    t.match(found, { state: 'SUCCEEDED', progress: { failed: 0 } })
+    t.match(await tree(join(root, 's')), { one: 'the bytes of one', two: 'the BYTES of two' })
+    t.match((await reportOf(found.id)).findings, [/\/s\/one DAMAGED restored$/])
+  },
+)
 
 t.test('it needs the copies in other storages, and rights at all of them', async t => {
   const restrictions = [
@@ -521,7 +526,7 @@ t.test('it needs the copies in other storages, and rights at all of them', async
   t.equal(errors[0]?.extensions.reason, 'INVALID_INPUT')
 })
 
-t.test('agents read all schedules with copies, page by page, with what the latest check has found', async t => {
+atNight(t, 'agents read all schedules with copies, page by page, with what the latest check has found', async t => {
   await fill(rootA, { 'agents/one': 'some bytes' })
   // A key sees only its own schedules.
   const { key } = await app.createKey(token, { name: 'agent', scopes: ['write'] })

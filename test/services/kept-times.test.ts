@@ -10,6 +10,7 @@ import { builtInAdapters } from '../../adapters/index.ts'
 import { reasonOf, send } from '../http/tus.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { providerClient } from './transfers.ts'
 
@@ -150,7 +151,7 @@ t.test('a SYNC compares kept times', async t => {
   t.match(await sync(), { state: 'SUCCEEDED', progress: { files: 0, skipped: 2 } })
 })
 
-t.test('a target that cannot keep times is served as well', async t => {
+atNight(t, 'a target that cannot keep times is served as well', async t => {
   const world = await startWorld(t)
   const a = await world.local('a')
   const target = await world.connect('forgetting', {})
@@ -169,7 +170,7 @@ t.test('a target that cannot keep times is served as well', async t => {
   t.match(await sync(), { state: 'SUCCEEDED', progress: { files: 1, skipped: 0 } })
 })
 
-t.test('a SYNC to a target that cannot keep times writes what may have changed after it was copied', async t => {
+atNight(t, 'a SYNC to a target that cannot keep times writes what may have changed after it was copied', async t => {
   const world = await startWorld(t)
   const a = await world.local('a')
   const target = await world.connect('forgetting', {})
@@ -197,7 +198,7 @@ t.test('a SYNC to a target that cannot keep times writes what may have changed a
   t.match(await sync(), { state: 'SUCCEEDED', progress: { files: 0, skipped: 1 } }, 'the copy is two seconds newer')
 })
 
-t.test('a NEWER copy compares kept times', async t => {
+atNight(t, 'a NEWER copy compares kept times', async t => {
   const world = await startWorld(t)
   const [a, b] = [await world.local('a'), await world.local('b')]
   const copy = () =>

@@ -8,6 +8,7 @@ import { syncDirectory } from '../../src/services/people/ldap/sync.ts'
 import { base, branches, groupEntry, ldapSettings, personEntry, startSlapd } from '../servers/slapd.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { freePort } from '../support/free-port.ts'
 
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token user { id email name } } }'
@@ -244,7 +245,7 @@ changetype: delete
   t.equal((await signIn('owner@example.org', password)).reason, 'OK', 'others sign in')
 })
 
-t.test('who is found again is active again, unless an administrator has deactivated them', async t => {
+atNight(t, 'who is found again is active again, unless an administrator has deactivated them', async t => {
   const { app, owner, server, signIn, sync, listed } = await setUp(
     t,
     ['ann', 'bob', 'cid'].map(uid => personEntry(uid)).join(''),
@@ -274,7 +275,7 @@ t.test('who is found again is active again, unless an administrator has deactiva
   t.match(await signIn('ann', 'password of ann'), { reason: 'OK' }, 'a sign-in does the same')
 })
 
-t.test('a reading leaves alone who gets an account, or signs in, while it runs', async t => {
+atNight(t, 'a reading leaves alone who gets an account, or signs in, while it runs', async t => {
   const { app, server, signIn, listed } = await setUp(t, ['ann', 'bob', 'cid'].map(uid => personEntry(uid)).join(''))
   for (const uid of ['ann', 'bob', 'cid']) await signIn(uid, `password of ${uid}`)
   const { audit, directory } = app.app.services
@@ -304,7 +305,7 @@ t.test('a reading leaves alone who gets an account, or signs in, while it runs',
   t.match(errors, [{ message: /directory manages/ }], 'nobody escapes the directory')
 })
 
-t.test('an address that LDAP and SCIM claim stays with the account that has it', async t => {
+atNight(t, 'an address that LDAP and SCIM claim stays with the account that has it', async t => {
   const { app, owner, server, signIn, sync, listed } = await setUp(
     t,
     ['ann', 'bob'].map(uid => personEntry(uid)).join(''),
@@ -368,7 +369,7 @@ t.test('the password of the directory is one factor of two', async t => {
   })
 })
 
-t.test('a directory that closes its connections, or says nothing more, keeps nobody waiting', async t => {
+atNight(t, 'a directory that closes its connections, or says nothing more, keeps nobody waiting', async t => {
   const { app, server } = await setUp(t, personEntry('ann'))
   const at = async (port: number) => {
     const { app: replica, graphql } = await app.replica({ settings: ldapSettings(server, { port }) })

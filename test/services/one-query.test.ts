@@ -13,6 +13,7 @@ import {
 import t from 'tap'
 import { createS3World } from '../s3/world.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { davClient, lockInfo } from '../webdav/client.ts'
 
 const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
@@ -150,7 +151,7 @@ t.test('a hidden provider and a missing one take the same queries and have the s
   }
 })
 
-t.test('requests with different credentials and providers share the query', async t => {
+atNight(t, 'requests with different credentials and providers share the query', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const providers = await Promise.all(

@@ -8,6 +8,7 @@ import { maxPushSubscriptions } from '../../src/services/push/index.ts'
 import { type FakeBrowser, startPushService } from '../servers/push-service.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { drop, makeShare, read } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 
@@ -361,7 +362,7 @@ t.test('a session that lacks its second factor or is over gets nothing, and an A
   t.equal(await refusal({}, createApiKey.key), 'SESSION_REQUIRED')
 })
 
-t.test('several servers send each notification once, and none to a closed network', async t => {
+atNight(t, 'several servers send each notification once, and none to a closed network', async t => {
   await sql`delete from rate_limits`.execute(app.db)
   const { token } = await joined('once@example.org')
   const { id, browser } = await subscribe(token)

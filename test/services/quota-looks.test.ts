@@ -14,6 +14,7 @@ import { requestCount } from '../../src/db/quotas/counts.ts'
 import { metadataHeader, tusPath } from '../http/tus.ts'
 import { startApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 
@@ -140,7 +141,7 @@ async function recounted(id: string): Promise<Data> {
 
 t.before(() => setQuota({ userId: anna.id, bytes: 10_000 }))
 
-for (const [kind, connect] of Object.entries({ 'at a disk': disk, 'where each one is a copy': memory })) {
+for (const [kind, connect] of inTurn(Object.entries({ 'at a disk': disk, 'where each one is a copy': memory }))) {
   t.test(`versions count, and charge who created them: ${kind}`, async t => {
     const { id } = await connect()
     await keepVersions(id)
@@ -164,7 +165,7 @@ for (const [kind, connect] of Object.entries({ 'at a disk': disk, 'where each on
   })
 }
 
-t.test('a version charges whoever stored the content, also before the file is charged', async t => {
+atNight(t, 'a version charges whoever stored the content, also before the file is charged', async t => {
   const { id } = await disk()
   await keepVersions(id)
   await limited(id, 1000)
@@ -202,7 +203,7 @@ t.test('of a deletion and an upload at once, the back end decides which came las
   t.match(await settled(id), { usedBytes: 50, usedFiles: 1, reservedBytes: 0, reservedFiles: 0 })
 })
 
-t.test('a file that is moved away gives nothing to an upload that replaces it', async t => {
+atNight(t, 'a file that is moved away gives nothing to an upload that replaces it', async t => {
   const { id, name } = await memory()
   await limited(id, 100)
   t.equal(await put(id, '/f', 60), 'OK')
@@ -233,7 +234,7 @@ t.test('a file that is moved away gives nothing to an upload that replaces it', 
   t.equal(await uncovered.then(reasonOf), 'QUOTA_EXCEEDED')
 })
 
-t.test('opposite moves and replacements at once lose nothing', async t => {
+atNight(t, 'opposite moves and replacements at once lose nothing', async t => {
   const { id, root } = await disk()
   await mkdir(join(root, 'x'))
   await mkdir(join(root, 'y'))
@@ -270,7 +271,7 @@ t.test('what is running when a quota is created counts', async t => {
   await until(async () => (await quotaAt(id)).usedBytes === 0)
 })
 
-t.test('a count goes on when somebody wants another one, which follows', async t => {
+atNight(t, 'a count goes on when somebody wants another one, which follows', async t => {
   const { id, name } = await memory()
   await limited(id, 100)
   const listing = gate(t, 'before', 'list', name)
@@ -315,7 +316,7 @@ t.test('a move in steps is a move: in a full storage, with its charge, to the tr
   t.equal((await usedBy(anna)) - before, 60)
 })
 
-t.test('a part that is sent again needs its space once', async t => {
+atNight(t, 'a part that is sent again needs its space once', async t => {
   const { id, name } = await memory()
   await limited(id, 12_000_000)
   const select = 's3 { accessKeyId secretAccessKey endpoint }'
@@ -344,7 +345,7 @@ t.test('a new storage is counted where a quota of a member applies', async () =>
   })
 })
 
-t.test('a look at the back end ends what was interrupted', async t => {
+atNight(t, 'a look at the back end ends what was interrupted', async t => {
   const [moved, uploaded, silent, halfway] = [await memory(), await memory(), await memory(), await memory()]
   for (const { id } of [moved, uploaded, silent, halfway]) await limited(id, 100)
   const before = await usedBy(anna)

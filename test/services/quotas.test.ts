@@ -21,6 +21,7 @@ import { metadataHeader, tusPath } from '../http/tus.ts'
 import { connectSsh, done, noAttributes, RawSftp, Refused, serveSftp, text, uint32, uint64 } from '../sftp/server.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { toolCall } from '../support/mcp.ts'
 import { drop, makeShare } from '../support/shares.ts'
@@ -445,7 +446,7 @@ t.test('of the requests that share a statement, each has its own outcome', async
   t.match(await quotaAt('/'), nothingReserved)
 })
 
-t.test('a deadlock of statements loses nothing of what they count', async t => {
+atNight(t, 'a deadlock of statements loses nothing of what they count', async t => {
   await setQuota({ providerId, bytes: 100 })
   await counted()
   // The first attempt fails of the statements that reserve, that end an upload, and that end a deletion.
@@ -501,7 +502,7 @@ t.test('a count corrects what changed outside, and direct uploads pass through t
   t.match(await counted(), { usedBytes: 12, usedFiles: 2, ...nothingReserved })
 })
 
-t.test('a count keeps what it knows of a folder that refuses to be listed', async t => {
+atNight(t, 'a count keeps what it knows of a folder that refuses to be listed', async t => {
   providerId = await app.connectProvider(owner.token, 'faulty', { name: 'faulty' }, 'faulty')
   await setQuota({ providerId, bytes: 100 })
   await counted()
@@ -521,7 +522,7 @@ t.test('a count keeps what it knows of a folder that refuses to be listed', asyn
   t.ok(refusals > 0)
 })
 
-t.test('a count keeps what it knows if the root is gone', async t => {
+atNight(t, 'a count keeps what it knows if the root is gone', async t => {
   const away = faultyAdapter()
   const app = await startApp(t, { adapters: [away] })
   const { token } = await app.register('owner@example.org')

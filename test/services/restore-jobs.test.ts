@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import {
   create,
@@ -126,7 +127,7 @@ async function trashed(id: string): Promise<string[]> {
   return (await app.ask(query, { id }, token)).trash.nodes.map(({ originalPath }: Data) => originalPath).sort()
 }
 
-t.test('what is replaced goes to the trash where no versions are kept, and stays without either', async t => {
+atNight(t, 'what is replaced goes to the trash where no versions are kept, and stays without either', async t => {
   const failure = {
     state: 'FAILED',
     failures: { nodes: [{ reason: 'PRECONDITION_FAILED', message: /would be lost/ }] },
@@ -183,7 +184,7 @@ t.test('what is changed after the planning stays, and fails', async t => {
   faults.after = () => {}
 })
 
-t.test('a back end with a trash of its own keeps what is replaced, too', async t => {
+atNight(t, 'a back end with a trash of its own keeps what is replaced, too', async t => {
   const native = await app.connectProvider(token, 'native', {})
   await update(native, { versionCount: 5, trashDays: 7 })
   const textOf = async (path: string) => (await app.download(token, native, path)).text()
@@ -203,7 +204,7 @@ t.test('a back end with a trash of its own keeps what is replaced, too', async t
   t.same(await trashed(native), ['/trash'])
 })
 
-t.test('a folder whose files were in a folder that is in the trash comes back with that', async t => {
+atNight(t, 'a folder whose files were in a folder that is in the trash comes back with that', async t => {
   await update(a, { trashDays: 7 })
   await put('/up/in/file', 'one')
   const time = await moment()
@@ -256,7 +257,7 @@ t.test('a run that was interrupted goes on where it was, and keeps every content
   await replica.close()
 })
 
-t.test('a run that was killed after it had moved a file out of the trash leaves that file', async t => {
+atNight(t, 'a run that was killed after it had moved a file out of the trash leaves that file', async t => {
   await update(faulty, { versionCount: 0, trashDays: 7 })
   await putFaulty(faults, 'm/file', 'old')
   const time = await moment()

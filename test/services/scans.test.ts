@@ -284,7 +284,7 @@ t.test('no endpoint stores an infected file, and the audit log has the signature
   ])
 })
 
-t.test('other failures through a link do not hide an infected file', async t => {
+atNight(t, 'other failures through a link do not hide an infected file', async t => {
   await scan(everything)
   for (let index = 0; index < 11; index++) t.equal((await read(app, link, `/${index}`)).reason, 'SCOPE_REQUIRED')
   t.match(await ways.drop?.('infected-later.txt', eicar), { status: 422, reason: 'INFECTED' })
@@ -298,7 +298,7 @@ t.test('a file over several requests is scanned as a whole, whatever the back en
   const infected = Buffer.from(clean)
   // Across two chunks.
   marker.copy(infected, mib - 10)
-  for (const type of extent({ gate: ['local', 'no-copy'], nightly: ['local', 'no-move', 'no-copy', 'memory'] })) {
+  for (const type of extent({ gate: ['no-copy'], nightly: ['local', 'no-move', 'no-copy', 'memory'] })) {
     const to = (path: string) => base(path, idOf(type))
     t.match(await resumable(app, to('/infected.bin'), infected), { status: 422, reason: 'INFECTED' }, type)
     t.match(await inParts(type, 'infected-parts.bin', [infected]), { reason: 'INFECTED' }, type)
@@ -431,7 +431,7 @@ t.test('nothing is visible while the scanner works, and a client that leaves end
   )
 })
 
-t.test('the scan at the end of an upload goes on when its client has left', async t => {
+atNight(t, 'the scan at the end of an upload goes on when its client has left', async t => {
   await scan(everything)
   const fake = await startFakeClamd(t)
   const waiting: Socket[] = []
@@ -547,7 +547,7 @@ t.test('a scanner that hangs fails within its time', async t => {
   await until(() => fake.open() === 0)
 })
 
-t.test('a slow sender gives way to those who find no free slot of the same limit', t => {
+atNight(t, 'a slow sender gives way to those who find no free slot of the same limit', t => {
   let now = 0
   const slots = new ScanSlots({ credential: 2, links: 2, member: 3, all: 4 }, () => now)
   const given: string[] = []
@@ -589,7 +589,7 @@ t.test('a slow sender gives way to those who find no free slot of the same limit
   t.end()
 })
 
-t.test('the time of the scanner, of its connection and of the back end is not that of the sender', async t => {
+atNight(t, 'the time of the scanner, of its connection and of the back end is not that of the sender', async t => {
   let now = 0
   const owners = { credential: 'key', member: 'ann' }
   const slots = new ScanSlots({ credential: 1, links: 1, member: 1, all: 1 }, () => now)
@@ -640,7 +640,7 @@ t.test('the time of the scanner, of its connection and of the back end is not th
   t.ok(isEnded)
 })
 
-t.test('a file that is too long for the scanner is refused for good, or accepted', async t => {
+atNight(t, 'a file that is too long for the scanner is refused for good, or accepted', async t => {
   await scan(everything)
   const small = await startClamd(t, { streamMax: 1 })
   const before = await keptIn('local')
@@ -666,7 +666,7 @@ t.test('a file that is too long for the scanner is refused for good, or accepted
   )
 })
 
-t.test('a scanner that is restarted in the middle of a file ends no upload', async t => {
+atNight(t, 'a scanner that is restarted in the middle of a file ends no upload', async t => {
   await scan(everything)
   const fake = await startFakeClamd(t)
   fake.behave = socket => {
@@ -693,7 +693,7 @@ t.test('a scanner that is restarted in the middle of a file ends no upload', asy
   t.same(await keptIn('local'), before)
 })
 
-t.test('a scanner that was down scans again when it is back', async t => {
+atNight(t, 'a scanner that was down scans again when it is back', async t => {
   await scan(everything)
   await clamd.stop()
   t.match(await ways.rest?.('down.txt', Buffer.from('clean')), { status: 503, reason: 'UNAVAILABLE' })
@@ -703,7 +703,7 @@ t.test('a scanner that was down scans again when it is back', async t => {
   t.match(await checkScanner(app.app.services), [{ level: 'OK', text: /^ClamAV \d.* responds\.$/ }])
 })
 
-t.test('an upload that began before the workspace chose to scan it has to begin again', async t => {
+atNight(t, 'an upload that began before the workspace chose to scan it has to begin again', async t => {
   await scan([])
   const content = randomBytes(3 * mib)
   const client = { url: app.url, token: owner.token }
@@ -721,27 +721,31 @@ t.test('an upload that began before the workspace chose to scan it has to begin 
   t.match(await resumable(app, base('/early.bin'), content), { status: 204 })
 })
 
-t.test('an upload that has to begin again is not reported as stored because the file there resembles it', async t => {
-  await scan([])
-  const at = idOf('lost')
-  const before = randomBytes(2 * mib + 500)
-  const content = Buffer.from(before)
-  content.fill(0, 1000, 2000)
-  t.equal((await app.upload(owner.token, at, '/alike.bin', before)).status, 201)
-  kill.before = 'complete'
-  const first = await resumable(app, base('/alike.bin', at), content, { replace: true })
-  kill.before = ''
-  t.match(first, { status: 503 })
-  await scan(everything)
-  const client = { url: app.url, token: owner.token }
-  const rest = content.subarray(2 * mib)
-  const second = await tus(client, 'PATCH', first.address, { 'upload-offset': `${2 * mib}` }, rest)
-  t.match(await outcomeOf(second), { status: 404, reason: 'NOT_FOUND' })
-  const stored = () => readFile(join(roots.get('lost') ?? '', 'alike.bin'))
-  t.ok((await stored()).equals(before))
-  t.match(await resumable(app, base('/alike.bin', at), content, { replace: true }), { status: 204 })
-  t.ok((await stored()).equals(content))
-})
+atNight(
+  t,
+  'an upload that has to begin again is not reported as stored because the file there resembles it',
+  async t => {
+    await scan([])
+    const at = idOf('lost')
+    const before = randomBytes(2 * mib + 500)
+    const content = Buffer.from(before)
+    content.fill(0, 1000, 2000)
+    t.equal((await app.upload(owner.token, at, '/alike.bin', before)).status, 201)
+    kill.before = 'complete'
+    const first = await resumable(app, base('/alike.bin', at), content, { replace: true })
+    kill.before = ''
+    t.match(first, { status: 503 })
+    await scan(everything)
+    const client = { url: app.url, token: owner.token }
+    const rest = content.subarray(2 * mib)
+    const second = await tus(client, 'PATCH', first.address, { 'upload-offset': `${2 * mib}` }, rest)
+    t.match(await outcomeOf(second), { status: 404, reason: 'NOT_FOUND' })
+    const stored = () => readFile(join(roots.get('lost') ?? '', 'alike.bin'))
+    t.ok((await stored()).equals(before))
+    t.match(await resumable(app, base('/alike.bin', at), content, { replace: true }), { status: 204 })
+    t.ok((await stored()).equals(content))
+  },
+)
 
 t.test('no link leads past the scanner', async t => {
   const ticket = `mutation ($input: CreateUploadTicketInput!) { createUploadTicket(input: $input) { isDirect } }`

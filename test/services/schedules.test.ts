@@ -323,7 +323,7 @@ t.test('rights decide who creates, sees and changes a schedule', async t => {
   t.equal(await reasonOf(world, createQuery, { input: { ...input, job: { ...job, sources: long } } }), 'INVALID_INPUT')
 })
 
-t.test('a member can have 100 schedules, even through two servers at once', async t => {
+atNight(t, 'a member can have 100 schedules, even through two servers at once', async t => {
   const world = await startWorld(t)
   const replica = await world.app.replica()
   const input = { name: 'x', cron: '0 0 1 1 *', job: world.job }
@@ -335,7 +335,7 @@ t.test('a member can have 100 schedules, even through two servers at once', asyn
   t.equal(reasons.filter(reason => reason === 'TOO_MANY_SCHEDULES').length, 10)
 })
 
-t.test('a run that was due while no server ran starts after the restart', async t => {
+atNight(t, 'a run that was due while no server ran starts after the restart', async t => {
   const world = await startWorld(t, { settings: { workers: 0 } })
   const { id } = await create(world)
   await makeDue(world.app, '1 day')
@@ -344,7 +344,7 @@ t.test('a run that was due while no server ran starts after the restart', async 
   t.equal(await jobsOf(world.app), 1)
 })
 
-t.test('a server that was killed while it decided leaves the run to another one', async t => {
+atNight(t, 'a server that was killed while it decided leaves the run to another one', async t => {
   const world = await startWorld(t, { settings: { workers: 0 } })
   const { id } = await create(world)
   await makeDue(world.app)

@@ -12,6 +12,7 @@ import {
   type StorageProvider,
 } from '../../adapters/contract.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { runJob } from './jobs-world.ts'
 
 const { signal } = new AbortController()
@@ -154,7 +155,7 @@ t.test('files that are not copied together are copied by themselves', async t =>
   await isCopied('none')
 })
 
-t.test('copies whose response was lost are found', async t => {
+atNight(t, 'copies whose response was lost are found', async t => {
   const { run, files, isCopied } = await start(t, 70)
   const lost: CopySmall = async (from, to, names, options) => {
     await files.copyEach(from, to, names.slice(0, 50), options)

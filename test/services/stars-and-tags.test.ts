@@ -8,6 +8,7 @@ import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import type { StoragePath } from '../../src/auth/path.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import { davClient } from '../webdav/client.ts'
@@ -147,7 +148,7 @@ t.test('they follow what is renamed and moved, through each way to do it', async
   await forget()
 })
 
-t.test('they follow if they are given while a job moves the entry', async t => {
+atNight(t, 'they follow if they are given while a job moves the entry', async t => {
   const first = await holding('/slow/a.txt')
   const moved = runJob({ kind: 'MOVE', sources: [at('/slow', faulty)], target: at('/far'), conflict: 'RENAME' })
   await until(first.waits)
@@ -207,7 +208,7 @@ t.test('they follow to the trash and back, and end with what is deleted', async 
   t.same(await marked(), both())
 })
 
-t.test('a restore that fails takes none from the entry that is at its path by now', async t => {
+atNight(t, 'a restore that fails takes none from the entry that is at its path by now', async t => {
   await put('first.txt', 'second.txt')
   await mark('/second.txt')
   const remove = change('delete', 'DeleteInput', '{ trashItem { id } }')
@@ -220,7 +221,7 @@ t.test('a restore that fails takes none from the entry that is at its path by no
   await forget()
 })
 
-t.test('a restore of what is gone from the trash gives none to another entry at its path', async t => {
+atNight(t, 'a restore of what is gone from the trash gives none to another entry at its path', async t => {
   await put('same.txt', 'box/in.txt')
   const remove = change('delete', 'DeleteInput', '{ trashItem { id } }')
   for (const path of ['/same.txt', '/box']) {

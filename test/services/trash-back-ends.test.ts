@@ -3,6 +3,7 @@ import t from 'tap'
 import { type BackEnd, ftp, googleDrive, sftp } from '../hostile/back-ends.ts'
 import { dropbox, onedrive } from '../hostile/cloud-back-ends.ts'
 import { startApp } from '../support/app.ts'
+import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 // A server may need to be installed first.
@@ -15,7 +16,8 @@ const trash = 'query ($id: ID!) { trash(providerId: $id) { nodes { originalPath 
 const state = `query ($id: ID!) { provider(id: $id) { trash { days isOneStep isNative } }
   folder(providerId: $id, path: "/") { entries { nodes { name } } } jobs { nodes { id } } }`
 
-const backEnds = await Promise.all([sftp(t), ftp(t), dropbox(t), onedrive(t), googleDrive(t)])
+const all = [sftp, googleDrive, ftp, dropbox, onedrive]
+const backEnds = await Promise.all(extent({ gate: all.slice(0, 2), nightly: all }).map(start => start(t)))
 const app = await startApp(t, {
   settings: { trashDays: 30 },
   adapters: folder => backEnds.flatMap(({ adapters }) => adapters(folder)),

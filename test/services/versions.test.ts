@@ -9,6 +9,7 @@ import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, StorageError } from '../../adapters/contract.ts'
 import { send } from '../http/tus.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { toolCall } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
@@ -266,7 +267,7 @@ t.test('uploads that replace the same file at once leave a version of each conte
   await replica.close()
 })
 
-t.test('uploads that create and replace the same file at once lose nothing where files are copied', async t => {
+atNight(t, 'uploads that create and replace the same file at once lose nothing where files are copied', async t => {
   const copying = await app.connectProvider(token, 'faulty', { name: 'race' }, 'Race')
   await set(copying, { versionCount: 20 })
   const wantsTurn = Promise.withResolvers<void>()
@@ -299,7 +300,7 @@ t.test('uploads that create and replace the same file at once lose nothing where
   await replica.close()
 })
 
-t.test('a copy that the back end refuses in one step leaves one version', async t => {
+atNight(t, 'a copy that the back end refuses in one step leaves one version', async t => {
   const other = await app.connectProvider(token, 'refusing', {}, 'Refusing')
   await set(other, { versionCount: 3 })
   await put('/source.txt', 'source', other)
@@ -362,7 +363,7 @@ t.test('versions follow a file or folder that moves, and stay while it is in the
   await set(disk, { trashDays: null })
 })
 
-t.test('versions follow what a job moves', async t => {
+atNight(t, 'versions follow what a job moves', async t => {
   for (const path of ['/from/a.txt', '/from/sub/b.txt', '/c.txt']) {
     await put(path, 'one')
     await put(path, 'two')
@@ -392,7 +393,7 @@ t.test('versions follow what a job moves', async t => {
   )
 })
 
-t.test('what was created and replaced during a long change keeps its versions', async t => {
+atNight(t, 'what was created and replaced during a long change keeps its versions', async t => {
   await put('/doomed/a.txt', 'one')
   await put('/doomed/a.txt', 'two')
   await put('/doomed/a.txt', 'three')

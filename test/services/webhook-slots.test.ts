@@ -91,7 +91,7 @@ atNight(t, 'receivers that do not respond do not delay the messages to others', 
   t.equal(new Set(paths).size, paths.length, 'each of them has one request')
 })
 
-t.test('webhooks that fail take turns, and one that works again has four requests', async t => {
+atNight(t, 'webhooks that fail take turns, and one that works again has four requests', async t => {
   const slots = new WebhookSlots()
   const fail = (id: string, now: number) => {
     slots.begin(id)

@@ -9,6 +9,7 @@ import { storeWritten } from '../../src/db/written-contents.ts'
 import { ContentHash } from '../../src/storage/content-hash.ts'
 import { isSameVersion } from '../../src/storage/content-tracker.ts'
 import { metadataHeader, send, tus, tusPath } from '../http/tus.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { fill, runJob, startWorld } from './jobs-world.ts'
 
@@ -135,7 +136,7 @@ t.test('a change that somebody else makes is another version', async t => {
   t.not((await now()).contentTag, row?.content_tag)
 })
 
-t.test('two contents of one version leave none', async t => {
+atNight(t, 'two contents of one version leave none', async t => {
   const version = { size: 5, modifiedAt: new Date(1000), etag: null, contentTag: null }
   const of = (text: string, more = {}) => {
     const hash = createHash('sha256').update(text).digest()
@@ -169,7 +170,7 @@ t.test('a content is known as a whole or not at all', async t => {
   t.end()
 })
 
-t.test('another back end has other files', async t => {
+atNight(t, 'another back end has other files', async t => {
   await fill(rootB, { 'c/file': 'x' })
   t.not((await rowsBelow(b, '')).length, 0)
   await change('mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }', {
