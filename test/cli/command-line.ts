@@ -1,4 +1,4 @@
-/** Runs the command line in processes of its own, against a whole server. */
+/** Runs the command line against a whole server: by night, each command in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
@@ -7,9 +7,11 @@ import type { Test } from 'tap'
 import { commands } from '../../packages/cli/src/commands/index.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { bundle, bundled } from '../support/bundle.ts'
+import { isNight } from '../support/extent.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { untilParentEnds } from '../support/until-parent-ends.ts'
+import { type Outcome, runInTurn } from './runner.ts'
 
 /** The command line without the server. */
 export const cliMain = join(bundle, 'packages/cli/src/main.js')
@@ -32,12 +34,6 @@ export interface CommandLine {
 interface RunOptions {
   input?: string
   environment?: Record<string, string>
-}
-
-interface Outcome {
-  status: number | null
-  stdout: string
-  stderr: string
 }
 
 interface JsonOutcome {
@@ -66,13 +62,10 @@ export async function commandLine(t: Test, environment: Record<string, string> =
   const all = { HOME: home, TERM: 'xterm', ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment }
   const command = (args: readonly string[]) => [process.execPath, cliMain, ...args] as const
 
-  const run: CommandLine['run'] = (args, { input, environment: more } = {}) =>
-    runProgram({
-      command: command(args),
-      environment: { ...all, ...more },
-      cwd: home,
-      ...(input !== undefined && { input }),
-    })
+  const run: CommandLine['run'] = (args, { input = '', environment: more } = {}) => {
+    const context = { environment: { ...all, ...more }, cwd: home, input }
+    return isNight ? runProgram({ ...context, command: command(args) }) : runInTurn({ ...context, args })
+  }
 
   function launch(program: string, args: readonly string[]): Running {
     const env = { PATH: process.env.PATH, ...all }

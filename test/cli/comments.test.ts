@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { signedIn } from './command-line.ts'
 
-// Each command is a process of its own.
+// By night, each command is a process of its own.
 t.setTimeout(300_000)
 
 t.test('comments are written, listed and deleted, and are among the changes', async t => {

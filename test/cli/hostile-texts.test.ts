@@ -1,10 +1,11 @@
 /** No text of a server controls the terminal or looks like a line of its own. */
 import t from 'tap'
 import { printable } from '../../packages/cli/src/terminal/writer.ts'
+import { inTurn } from '../support/extent.ts'
 import { commandLine } from './command-line.ts'
 import { hostileServer } from './hostile-server.ts'
 
-// Each command is a process of its own.
+// By night, each command is a process of its own.
 t.setTimeout(300_000)
 
 const attack = '\u001b]0;owned\u0007\u009b2J\u202e\nforged'
@@ -30,11 +31,12 @@ const noFailures = { nodes: [], pageInfo: { hasNextPage: false, endCursor: null 
 t.test('a question shows the name of a storage with escapes', async t => {
   const url = await hostileServer(t, [], { storage: attack })
   const cli = await commandLine(t, { STOWAGE_URL: url, STOWAGE_API_KEY: 'stw_x' })
-  for (const args of [
+  const questions = [
     ['rm', 'p1:/a'],
     ['trash', 'empty', 'p1:'],
     ['sync', '--delete', 'p1:/a', 'p1:/b'],
-  ]) {
+  ]
+  for (const args of inTurn(questions)) {
     const command = cli.startOnTerminal(args)
     await command.hasPrinted('[y/N]')
     command.process.stdin?.write('n\r')

@@ -4,11 +4,11 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
-import { atNight } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { commandLine, signedIn, type World } from './command-line.ts'
 
-// Each command is a process of its own.
+// By night, each command is a process of its own.
 t.setTimeout(300_000)
 
 const mib = 1024 * 1024
@@ -40,11 +40,12 @@ async function killUpload(t: Test, world: World, signal: NodeJS.Signals) {
 
 t.test('the same command continues a killed upload', async t => {
   const world = await signedIn(t)
-  for (const [signal, expected] of [
+  const signals = [
     ['SIGKILL', null],
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const) {
+  ] as const
+  for (const [signal, expected] of extent({ gate: signals.slice(0, 1), nightly: [...signals] })) {
     const { cli, proxy, content, status } = await killUpload(t, world, signal)
     t.equal(status, expected)
     t.equal(await world.output('ls', 'Disk:/'), '', 'an unfinished upload is not visible')

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { pack, projectWith } from '../support/npm.ts'
 import { runProgram, temporaryFolder } from '../support/program.ts'
 
@@ -12,7 +13,8 @@ t.setTimeout(300_000)
 const root = new URL('../..', import.meta.url).pathname
 const readPackage = async (path: string) => JSON.parse(await readFile(join(root, path), 'utf8'))
 
-t.test('the installed package works without the server', async t => {
+// By day, test/package.test.ts installs the server, which contains the command line.
+atNight(t, 'the installed package works without the server', async t => {
   const folder = await temporaryFolder(t)
   const project = await projectWith(folder, await pack(join(root, 'packages/cli'), folder))
   const contents = ['LICENSE', 'README.md', 'dist', 'package.json']

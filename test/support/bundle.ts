@@ -21,10 +21,12 @@ const sources = [
   'packages/client/src',
   'packages/cli/src',
   'test/faults',
+  'test/support/bundle.ts',
 ]
 /** The command line without the server, and servers with other adapters than the product. */
 const ofTests = [
   'packages/cli/src/main',
+  'packages/cli/src/index',
   'test/faults/job-server',
   'test/faults/trash-server',
   'test/faults/version-server',
