@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { parseEvents, type ServerEvent } from '../../packages/client/src/events.ts'
+import { atNight, extent } from '../support/extent.ts'
 
 async function eventsOf(chunks: Iterable<Uint8Array>): Promise<ServerEvent[]> {
   const iterator = chunks[Symbol.iterator]()
@@ -57,7 +58,7 @@ t.test('the events are the same, wherever the stream is cut', async t => {
       t.same(await eventsOf(chunks), expected(text))
       t.same(await eventsOf(pieces(bytes, 1)), expected(text))
     }),
-    { numRuns: 300 },
+    { numRuns: extent({ gate: 100, nightly: 300 }) },
   )
 })
 
@@ -71,7 +72,7 @@ t.test('the time of a long event does not depend on the length of its chunks', a
   t.ok(event?.data === data)
 })
 
-t.test('the time of many lines does not depend on how they end', async t => {
+atNight(t, 'the time of many lines does not depend on how they end', async t => {
   const lines = 2 * 1024 * 1024
   for (const end of ['\n', '\r']) {
     const other = end === '\n' ? '\r' : '\n'

@@ -8,6 +8,7 @@ import { connect, type Database } from '../../src/db/client.ts'
 import { isMigrated, lastOfBaseline, MigrationError, migrate, migrationNames, runStep } from '../../src/db/migrate.ts'
 import { toEntry } from '../../src/services/catalogue/entry.ts'
 import { testDatabase } from '../servers/postgres.ts'
+import { atNight } from '../support/extent.ts'
 import { printSchema } from '../support/print-schema.ts'
 
 const committed = new URL('../schema.sql', import.meta.url)
@@ -115,7 +116,7 @@ ${text}
 `
 }
 
-t.test('the catalogue finds its entries by smaller grams', async t => {
+atNight(t, 'the catalogue finds its entries by smaller grams', async t => {
   const db = connect(await emptyDatabase(t), { max: 1 })
   t.teardown(() => db.destroy())
   const step = '2026-11-27T12-smaller-catalogue'
