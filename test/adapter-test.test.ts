@@ -7,6 +7,7 @@ import { testAdapter } from '../src/start/adapter-test/index.ts'
 import { parseAdapterTest } from '../src/start/adapter-test/request.ts'
 import { startProftpd } from './servers/proftpd.ts'
 import { startApache } from './servers/webdav.ts'
+import { isNight } from './support/extent.ts'
 import { main, runProgram, temporaryFolder } from './support/program.ts'
 
 const adapters = new URL('../adapters', import.meta.url)
@@ -130,6 +131,7 @@ t.test('faults are simulated in front of any server', async t => {
   t.ok(passes, lines.join('\n'))
   t.match(lines.at(-1), /^webdav passes conformance 4 of 4 \(0 skipped\)$/)
 
+  if (!isNight) return
   const { host, port, user, password, fingerprint } = await startProftpd(t)
   const ftp = await setUp(t, { host, port, user, password, fingerprint })
   const down = await ftp.run('ftp', '--only', 'faults:', '--faults', 'unavailable')
@@ -169,10 +171,10 @@ t.test('the program prints the cases and exits with 0, 1 or 2', async t => {
     runProgram({ environment, command: [process.execPath, main, 'adapter', 'test', ...args] })
   const results = await Promise.all([
     program('local', '--config', configFile, '--only', 'reading a directory'),
-    program('local', '--config', '/missing.json'),
     program('local'),
+    isNight ? program('local', '--config', '/missing.json') : null,
   ])
   t.match(results[0], { status: 0, stdout: /^✓ reading a directory is NOT_A_FILE .*\nlocal passes conformance 1 of 1/ })
-  t.match(results[1], { status: 1, stderr: /^Stowage cannot test the adapter: .*missing\.json/ })
-  t.match(results[2], { status: 2, stderr: /^Usage: stowage/ })
+  t.match(results[1], { status: 2, stderr: /^Usage: stowage/ })
+  if (isNight) t.match(results[2], { status: 1, stderr: /^Stowage cannot test the adapter: .*missing\.json/ })
 })

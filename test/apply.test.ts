@@ -9,6 +9,7 @@ import type { Step } from '../src/start/apply/context.ts'
 import { apply } from '../src/start/apply/index.ts'
 import { testDatabase } from './servers/postgres.ts'
 import { client } from './support/client.ts'
+import { isNight } from './support/extent.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 // Each run of the program takes seconds of the processor.
@@ -92,8 +93,10 @@ webhooks:
 t.test('a workspace is made from a file, and stays as it is declared', async t => {
   const { folder, environment, secrets, run, apply } = await setUp(t)
   const yaml = declaration(folder)
-  const first = await run(yaml, '--plan')
-  t.match(first, { status: 3, stdout: /^\+ owner: owner@example\.org\n$/, stderr: '' })
+  if (isNight) {
+    const first = await run(yaml, '--plan')
+    t.match(first, { status: 3, stdout: /^\+ owner: owner@example\.org\n$/, stderr: '' })
+  }
   const created = await run(yaml)
   t.match(created, { status: 0, stderr: '' })
   for (const value of Object.values(secrets)) t.notOk(created.stdout.includes(value), 'no secret is printed')
@@ -174,6 +177,9 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
     ]
     t.same(await apply(yaml, plan), expected)
     t.equal((await apply(yaml)).filter(done => done.startsWith('done: ')).length, 5)
+    // Each of the many runs that follow takes a second.
+    t.same(await apply(yaml, plan), ['! storage "Beside": is not declared'])
+    if (!isNight) return
     t.match(await run(yaml, '--plan'), { status: 0, stdout: '! storage "Beside": is not declared\n' })
 
     t.comment('A stored secret that cannot be decrypted any more is stored again')
@@ -294,9 +300,11 @@ t.test('a file that cannot be applied says why in one sentence', async t => {
     ],
   ]
   for (const [yaml, message] of cases) await t.rejects(apply(yaml), { name: 'StartError', message }, yaml)
-  const refused = await run('provider: []')
-  t.same([refused.status, refused.stdout], [1, ''])
-  t.match(refused.stderr, /^Stowage cannot apply the file: .+\n$/)
+  if (isNight) {
+    const refused = await run('provider: []')
+    t.same([refused.status, refused.stdout], [1, ''])
+    t.match(refused.stderr, /^Stowage cannot apply the file: .+\n$/)
+  }
   const owned = `owner: { email: a@b.org, passwordFile: ${folder}/password }`
   t.same(await apply(owned), ['+ owner: a@b.org', 'done: owner'])
   const later: [string, RegExp][] = [
@@ -346,6 +354,7 @@ keys:
   ])
   const waiting = ['! group "Readers": its member ann@example.org has no account']
   t.same(await apply(yaml, plan), waiting)
+  if (!isNight) return
   const server = await startProgram(t, { environment })
   const api = client(server.url)
   const viewer = '{ viewer { scopes user { name groups { name } } } }'
