@@ -10,7 +10,7 @@ import { atNight } from '../../support/extent.ts'
 import { until } from '../../support/until.ts'
 import { cluster, preparedFolder, query, serverProcess, start } from './harness.ts'
 
-t.test('a start ignores a recorded process id that another program has now', async t => {
+atNight(t, 'a start ignores a recorded process id that another program has now', async t => {
   const { dataFolder, data, owner } = await stoppedCluster(t)
   const stranger = spawn('sleep', ['60'], { ...owner, cwd: '/' })
   t.teardown(() => stranger.kill('SIGKILL'))
@@ -39,7 +39,7 @@ atNight(t, 'a start ignores a recorded process id that does not exist', async t 
   await works(t, dataFolder)
 })
 
-t.test('a start ends backends that survived their postmaster', async t => {
+atNight(t, 'a start ends backends that survived their postmaster', async t => {
   const dataFolder = await preparedFolder(t)
   const { busy, server } = await withBusyBackend(t, dataFolder)
   process.kill((await recordedPostmaster(cluster(dataFolder))) ?? Number.NaN, 'SIGKILL')

