@@ -7,6 +7,7 @@ import { metadataHeader, type TusTarget, tus, tusPath } from '../http/tus.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 
 const mib = 1024 * 1024
 
@@ -71,7 +72,7 @@ t.test('the sweep retries a failed cleanup for a week', async t => {
   t.same([await storedAtS3(), await rows()], [1, 0], 'after a week the row is deleted')
 })
 
-t.test('an upload whose state cannot be saved is aborted, even while S3 is busy', async t => {
+atNight(t, 'an upload whose state cannot be saved is aborted, even while S3 is busy', async t => {
   const { app, begin, storedAtS3, refuse, send } = await start(t)
   const url = await begin()
   await sql`create function refuse() returns trigger language plpgsql

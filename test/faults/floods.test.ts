@@ -8,7 +8,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { extent } from '../support/extent.ts'
+import { extent, isNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { startWorld } from './world.ts'
 
@@ -175,6 +175,8 @@ t.test('floods of members with few rights', async t => {
       const left = Math.round((await resident()) - before)
       t.comment(`${name}, ${who}: ${left} MB left`)
       t.ok(left < 100, `${name}, ${who}: ${left} MB remain`)
+      // By day, the next flood meets the same server, which by then has freed its memory.
+      if (!isNight) continue
       await world.program().stop()
       await world.restart()
     }

@@ -13,6 +13,8 @@ import { dice, rounds } from './rounds.ts'
 import { openDescriptors, staged, startWorld, type World } from './world.ts'
 
 const mib = 1024 * 1024
+/** Bytes of the largest file of a client on the disk. */
+const largest = extent({ gate: 1, nightly: 2 }) * mib
 
 t.setTimeout(rounds(0) > 0 ? 3_600_000 : 300_000)
 
@@ -34,11 +36,11 @@ t.test('repeated kills under load lose no acknowledged change', async t => {
     let over = false
     const load: Load = { world, ledger, random, odd, over: () => over }
     const writers = [
-      ...Array.from({ length: 4 }, () => writeAll(load, world.local, 3 * mib)),
+      ...Array.from({ length: extent({ gate: 2, nightly: 4 }) }, () => writeAll(load, world.local, largest)),
       writeAll(load, world.s3, mib),
-      writeAll(load, world.s3, 24 * mib),
+      writeAll(load, world.s3, 8 * largest),
     ]
-    unfinished.push(resumable(load, world.local, 8 * mib), resumable(load, world.s3, 20 * mib))
+    unfinished.push(resumable(load, world.local, 4 * largest), resumable(load, world.s3, 10 * largest))
     const before = ledger.acknowledged
     await until(async () => ledger.acknowledged > before + 4 || odd)
     await sleep(random() * 800)

@@ -83,9 +83,9 @@ t.test('after kills, a quota counts exactly what is stored, and reserves nothing
         await change().catch(() => {})
       }
     }
-    const workers = Array.from({ length: 12 }, (_, worker) => work(worker))
+    const workers = Array.from({ length: extent({ gate: 4, nightly: 12 }) }, (_, worker) => work(worker))
     const before = stored
-    await until(() => stored > before + 20)
+    await until(() => stored > before + extent({ gate: 8, nightly: 20 }))
     await sleep(random() * 300)
     await program.stop('SIGKILL')
     isOver = true

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
 import { bundle } from '../support/bundle.ts'
 import { client, type Data } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { below, dice, rounds } from './rounds.ts'
@@ -32,9 +32,8 @@ interface History {
   possible: Set<string | null>
 }
 
-for (const copies of [false, true]) {
-  t.test(copies ? 'a back end that copies what is replaced' : 'a local disk', t => killed(t, copies))
-}
+t.test('a local disk', t => killed(t, false))
+atNight(t, 'a back end that copies what is replaced', t => killed(t, true))
 
 async function killed(t: Test, copies: boolean): Promise<void> {
   const random = dice(t)
