@@ -13,7 +13,8 @@ import { faultProxy } from './servers/fault-proxy.ts'
 import { startGoogleDrive } from './servers/google-drive/index.ts'
 import { testDatabase } from './servers/postgres.ts'
 import { s3Server } from './servers/radosgw.ts'
-import { mainOfSources, type Program, startProgram, temporaryFolder } from './support/program.ts'
+import { extent } from './support/extent.ts'
+import { main, type Program, startProgram, temporaryFolder } from './support/program.ts'
 
 const random = (prefix: string) => `${prefix}${randomBytes(24).toString('base64')}`
 
@@ -63,9 +64,19 @@ const beginning = 10
 function makeSearch(): (text: string) => string[] {
   const forms = [...secrets].flatMap(([name, own]) => own.map(form => ({ name, form })))
   const byBeginning = Map.groupBy(forms, ({ form }) => form.slice(0, beginning))
+  // Few positions of a text have four characters with which a form begins.
+  const isPossible = new Uint8Array(2 ** 16)
+  const hashAt = (text: string, at: number) =>
+    (text.charCodeAt(at) ^
+      (text.charCodeAt(at + 1) << 3) ^
+      (text.charCodeAt(at + 2) << 6) ^
+      (text.charCodeAt(at + 3) << 9)) &
+    0xffff
+  for (const start of byBeginning.keys()) isPossible[hashAt(start, 0)] = 1
   return text => {
     const names = new Set<string>()
     for (let at = 0; at + beginning <= text.length; at += 1) {
+      if (!isPossible[hashAt(text, at)]) continue
       for (const { name, form } of byBeginning.get(text.slice(at, at + beginning)) ?? []) {
         if (text.startsWith(form, at)) names.add(name)
       }
@@ -136,7 +147,7 @@ function withAdapters(endpoints: object): [string, ...string[]] {
     const packages = ${JSON.stringify(packages)}
     registerHooks({ resolve: (name, context, next) =>
       Object.hasOwn(packages, name) ? { url: packages[name], shortCircuit: true } : next(name, context) })`)
-  return [process.execPath, '--import', hook, mainOfSources]
+  return [process.execPath, '--import', hook, main]
 }
 
 const connectDocument =
@@ -599,7 +610,7 @@ t.test('no secret is printed, returned or stored in plain text', async t => {
   }
   for (const [what, id] of Object.entries({ local, s3: s3Id, drive: driveId, robot, leaky })) await work(id, what)
   noteAccess()
-  for (const status of [401, 500]) {
+  for (const status of extent({ gate: [500], nightly: [401, 500] })) {
     s3Proxy.fault = () => ({ answer: { status, body: xml } })
     api.fault = () => ({ answer: { status, headers: json, body: echo } })
     await Promise.all(
