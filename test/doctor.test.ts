@@ -15,9 +15,12 @@ const signs = { OK: '✓', WARNING: '!', PROBLEM: '✗' } as const
 
 /** Resolves with what the program would print, whose start takes seconds. */
 async function examined(environment: Record<string, string>) {
-  const findings = await Array.fromAsync(examine(environment))
-  const stdout = findings.map(({ level, subject, text }) => `${signs[level]} ${subject}: ${text}\n`).join('')
-  return { status: findings.some(({ level }) => level === 'PROBLEM') ? 1 : 0, stdout }
+  let [status, stdout] = [0, '']
+  for await (const { level, subject, text } of examine(environment)) {
+    stdout += `${signs[level]} ${subject}: ${text}\n`
+    if (level === 'PROBLEM') status = 1
+  }
+  return { status, stdout }
 }
 
 t.test('the doctor finds what is wrong beside a running server, and changes nothing', async t => {
