@@ -5,6 +5,7 @@ import { azureServer } from '../servers/azurite.ts'
 import { blobVersions } from '../servers/blob-versions.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { azureConfigFor, openAzure } from './azure-provider.ts'
 import { runVersionCases } from './conformance.ts'
 
@@ -15,7 +16,7 @@ const account = { ...server, endpoint }
 let count = 0
 const open = (prefix = `p ${count++}`) => openAzure(account, container.containerName, { config: { prefix } })
 
-runVersionCases(t, { open })
+runVersionCases(t, { open }, 1)
 
 t.test('an account without versions shows none, and the question leaves nothing behind', async t => {
   const other = await openAzure(server, container.containerName, { config: { prefix: 'none' } })
@@ -26,7 +27,7 @@ t.test('an account without versions shows none, and the question leaves nothing 
   await other.close?.()
 })
 
-t.test('an outage does not switch versions off: the provider opens after it', async t => {
+atNight(t, 'an outage does not switch versions off: the provider opens after it', async t => {
   const proxy = await faultProxy(t, endpoint)
   const reopen = () =>
     openAzure({ ...account, endpoint: proxy.endpoint + new URL(endpoint).pathname }, container.containerName)
@@ -43,7 +44,7 @@ t.test('an outage does not switch versions off: the provider opens after it', as
   await Promise.all([readOnly.close?.(), cluttered.close?.()])
 })
 
-t.test('a large file is one version, and its parts leave none', async t => {
+atNight(t, 'a large file is one version, and its parts leave none', async t => {
   const provider = await open('large')
   const bytes = pattern(2_500_000)
   for (const content of [bytes, 'short']) await put(provider, 'file', content, true)

@@ -24,6 +24,7 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import { withNameRules } from '../../adapters/name-rules.ts'
 import { azureServer } from '../servers/azurite.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { openAzure } from './azure-provider.ts'
 import { recordingHost, UploadRecord } from './host.ts'
@@ -84,7 +85,7 @@ t.test('a file in parts has the MD5, the type and the time of the whole, and lea
   t.same(await blobsIn(prefix), ['a/file'])
 })
 
-t.test('without memory, parts are streamed', async t => {
+atNight(t, 'without memory, parts are streamed', async t => {
   const { provider, prefix } = await here({ partBytes: mib, memoryBytes: mib })
   const entry = await write(provider, 'file', bodyOf(bytes), { size: bytes.length })
   t.same(entry.checksums, { md5 })
@@ -141,7 +142,7 @@ t.test('another server frees what a killed one has left, before and after the pa
   for (const state of ['', 'no JSON', '{"id":"../../other"}', '{"id":5}']) await provider.resumable.abort(state, call())
 })
 
-t.test('an upload in several requests survives what others do at its path', async t => {
+atNight(t, 'an upload in several requests survives what others do at its path', async t => {
   const { provider, prefix, blob } = await here()
   const { resumable } = provider
   const part = resumable.partSize
@@ -167,7 +168,7 @@ t.test('an upload in several requests survives what others do at its path', asyn
   t.same(await stagedIn(prefix), [])
 })
 
-t.test('requests whose responses are lost take effect once', async t => {
+atNight(t, 'requests whose responses are lost take effect once', async t => {
   const { provider, proxy, prefix } = await behindProxy(t)
   const lose = (matches: (method: string, url: string) => boolean) => {
     let times = 1

@@ -8,33 +8,25 @@ type Case = ReturnType<typeof conformanceCases>[number]
 /** Most back ends have none, so no list has to name it. */
 const rare = new Set<string | undefined>(['a trash of its own', 'versions of its own'])
 
-/** Cases of every back end that move many bytes or entries. */
-const bulk = [/^a large file /, /^a slow reader of 48 MiB /, /^a walk of 2,000 entries /, /^a folder of many entries /]
-/** The back ends that share these cases in `npm test`: each back end runs every second one. */
-const sharing = [
-  'memory',
-  'local',
-  's3',
-  'webdav',
-  'azure-blob',
-  'sftp',
-  'google-drive',
-  'ftp',
-  'dropbox',
-  null,
-  'onedrive',
+/** Cases of every back end that move many bytes or entries, and the back ends that run them in `npm test`. */
+const bulk: readonly [RegExp, readonly string[]][] = [
+  [/^a large file /, ['local']],
+  [/^a slow reader of 48 MiB /, ['local', 'webdav']],
+  [/^a walk of 2,000 entries /, ['local', 'sftp']],
+  [/^a folder of many entries /, ['local', 'memory']],
 ]
 
 /**
- * Back ends that share the cases in `npm test`: each of them runs a fifth, so that these back ends run each case at least once.
- * The local disk, the memory and the adapters of tests run all.
+ * Back ends that share the cases in `npm test`: each of them runs an eighth, so that these back ends run each case once. The
+ * local disk, the memory and the adapter of the tests of the kit run all.
  */
 const sharingCases = ['s3', 'azure-blob', 'google-drive', 'sftp', 'webdav', 'dropbox', 'onedrive', 'ftp']
-const parts = 5
+const parts = sharingCases.length
 
-function isLeftOut(name: string, type: string | null): boolean {
-  const index = bulk.findIndex(pattern => pattern.test(name))
-  return index >= 0 && extent({ gate: (index + sharing.indexOf(type)) % 2 === 1, nightly: false })
+/** Returns whether a back end runs a case of many bytes or entries; undefined for other cases. */
+function runsBulk(name: string, type: string | null): boolean | undefined {
+  const found = bulk.find(([pattern]) => pattern.test(name))
+  return found && extent({ gate: type !== null && found[1].includes(type), nightly: true })
 }
 
 /** The needs of cases that a harness without faults cannot run. */
@@ -43,7 +35,7 @@ export const faults = ['expireCredentials', 'rateLimit', 'unavailable'].map(name
 /**
  * @param lacks everything that the adapter lacks: each skipped case must name one of these
  * @param type the type whose row in docs/back-ends.md must match; null for adapters that only tests use
- * @param part which fifth of the cases `npm test` runs; -1 for all
+ * @param part which eighth of the cases `npm test` runs; -1 for all
  */
 export function runConformance(
   t: Test,
@@ -57,9 +49,10 @@ export function runConformance(
   const isUpdate = process.argv.includes('--update')
   const isSampled = extent({ gate: part >= 0 && !isUpdate, nightly: false })
   for (const [index, { name, run }] of conformanceCases(harness).entries()) {
-    if (isSampled && index % parts !== part % parts) continue
+    const isBulk = runsBulk(name, type)
+    if (isSampled && isBulk !== true && index % parts !== part % parts) continue
     cases.total += 1
-    if (isLeftOut(name, type)) {
+    if (isBulk === false) {
       // Nobody lacks anything for these cases, so they count as passed until the night.
       cases.passed += 1
       continue
@@ -106,16 +99,16 @@ export async function runFaultCases(t: Test, { open }: Harness, unavailable: () 
 
 /** Numbers the further servers of a process. */
 let servers = 0
-const shares = 6
+const shares = 15
 
-/** Returns the cases of one more server: in `npm test` a sixth, another one for the next server. */
+/** Returns the cases of one more server: in `npm test` a fifteenth, another one for the next server. */
 export function casesOfServer(cases: Case[]): Case[] {
   const turn = servers++ % shares
   return extent({ gate: cases.filter((_, index) => index % shares === turn), nightly: cases })
 }
 
 /**
- * Runs the cases that `tried` names, of which `npm test` runs a sixth.
+ * Runs the cases that `tried` names, of which `npm test` runs a fifteenth.
  * @param fails cases that the server fails, which the README of the adapter lists
  */
 export async function runChosenCases(t: Test, harness: Harness, tried: RegExp, fails = /^$/): Promise<void> {
@@ -128,11 +121,13 @@ export async function runChosenCases(t: Test, harness: Harness, tried: RegExp, f
   }
 }
 
-/** Runs all cases about versions of the back end, of which `runConformance` runs only some by day. */
-export function runVersionCases(t: Test, harness: Harness): void {
-  for (const { name, run } of conformanceCases(harness)) {
-    if (name.startsWith('versions:')) {
-      t.test(name, async t => t.notMatch((await run()).skipped ?? '', 'of its own', 'the back end has versions'))
-    }
+/**
+ * Runs the cases about versions of the back end, of which `runConformance` runs only some by day.
+ * @param part which third of them `npm test` runs
+ */
+export function runVersionCases(t: Test, harness: Harness, part: number): void {
+  const cases = conformanceCases(harness).filter(({ name }) => name.startsWith('versions:'))
+  for (const { name, run } of extent({ gate: cases.filter((_, index) => index % 3 === part), nightly: cases })) {
+    t.test(name, async t => t.notMatch((await run()).skipped ?? '', 'of its own', 'the back end has versions'))
   }
 }

@@ -21,7 +21,7 @@ import {
 import type { StorageErrorCode, StorageProvider } from '../../adapters/contract.ts'
 import { withNameRules } from '../../adapters/name-rules.ts'
 import { type Dropbox, startDropbox } from '../servers/dropbox/index.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { copiesNeverReplace } from './cloud-cases.ts'
 import { backoff, configOf, endpointsOf, oauthHost, openWorld } from './dropbox-world.ts'
@@ -166,7 +166,7 @@ t.test('content is verified by its hash, in one request and in parallel parts', 
   t.equal(fake.faults.count({ path: /files\/upload$/ }), 1)
 })
 
-t.test('a commit whose response was lost is found, not repeated', async t => {
+atNight(t, 'a commit whose response was lost is found, not repeated', async t => {
   const { provider, fake } = await openWorld(t)
   const large = randomBytes(chunkSize + 1)
   const lose = (path: RegExp) => fake.faults.fail({ path, reason: 'lost', executed: true })

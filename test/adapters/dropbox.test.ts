@@ -51,4 +51,4 @@ runConformance(t, 'dropbox', harness, [
   'the method setModifiedAt',
   'the method presign',
 ])
-runVersionCases(t, harness)
+runVersionCases(t, harness, 2)

@@ -9,6 +9,7 @@ import { conformanceCases, type Harness } from '../../adapters/conformance/index
 import { at, bodyOf, call, get, listAll, namesIn, put } from '../../adapters/conformance/kit.ts'
 import type { Call, Host, StorageProvider } from '../../adapters/contract.ts'
 import { type FtpServer, startProftpd } from '../servers/proftpd.ts'
+import { atNight } from '../support/extent.ts'
 import { faults, runConformance, runFaultCases } from './conformance.ts'
 import { impatientHost, sharingHost } from './host.ts'
 
@@ -51,7 +52,7 @@ runConformance(t, 'ftp', harness, [
   ...faults,
 ])
 
-t.test('implicit TLS', async t => {
+atNight(t, 'implicit TLS', async t => {
   const implicit = await startProftpd(t, { security: 'implicit' })
   const provider = await ftpAdapter.open(configOf(implicit), impatientHost)
   await put(provider, 'folder/file', 'content')
@@ -61,7 +62,7 @@ t.test('implicit TLS', async t => {
   await provider.close?.()
 })
 
-t.test('a server without TLS and without facts in listings', async t => {
+atNight(t, 'a server without TLS and without facts in listings', async t => {
   const plain = await startProftpd(t, { security: 'none', more: 'FactsAdvertise off' })
   const host = sharingHost(t)
   let count = 0
@@ -96,7 +97,7 @@ function observingHost(after: () => void): Host {
   }
 }
 
-t.test('a server that does not rename over files', async t => {
+atNight(t, 'a server that does not rename over files', async t => {
   const careful = await startProftpd(t, { overwrites: false })
   const [root, staging] = [careful.root, join(careful.root, '.stowage-staging')]
   const open = (host: Host) => ftpAdapter.open({ ...configOf(careful), continuesUploads: false }, host)
@@ -155,7 +156,7 @@ t.test('wrong credentials and folders are told apart', async t => {
   })
 })
 
-t.test('a server that is down', async t => {
+atNight(t, 'a server that is down', async t => {
   await runFaultCases(t, harness, async () => {
     await server.stop()
     return () => server.start()

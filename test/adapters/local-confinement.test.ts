@@ -340,7 +340,7 @@ t.test('every name that the contract allows is stored exactly', async t => {
     for (const text of names) await provider.delete(at(`round ${round}/${text}`), call())
     await provider.delete(at(`round ${round}`), call())
   })
-  await fc.assert(property, { numRuns: extent({ gate: 12, nightly: 40 }) })
+  await fc.assert(property, { numRuns: extent({ gate: 5, nightly: 40 }) })
 })
 
 function isName(text: string): boolean {

@@ -8,6 +8,7 @@ import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { NameLists, packNames } from '../../adapters/backends/local/list.ts'
 import { at, call, inParallel, put } from '../../adapters/conformance/kit.ts'
 import type { StorageProvider } from '../../adapters/contract.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { silentHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
 
@@ -20,7 +21,7 @@ fs.promises.readdir = ((...parameters: Parameters<typeof readdir>) => {
 }) as typeof readdir
 syncBuiltinESMExports()
 
-const many = 5000
+const many = extent({ gate: 800, nightly: 5000 })
 /** Milliseconds after which the list of an unchanged directory is complete. */
 const settling = 100
 
@@ -61,14 +62,14 @@ t.test('a walk reads the directory once, not for each page', async t => {
 t.test('walks that begin at the same time share one read', async t => {
   const { provider, names } = await openFull(t)
   const count = await readsOf(async () => {
-    const walks = await Promise.all(Array.from({ length: 20 }, () => walk(provider)))
+    const walks = await Promise.all(Array.from({ length: extent({ gate: 8, nightly: 20 }) }, () => walk(provider)))
     for (const listed of walks) t.ok(listed.length === names.length && listed.every((name, i) => name === names[i]))
   })
   // A read that is already running does not serve later callers.
   t.ok(count <= 5, `it was read ${count} times`)
 })
 
-t.test('a directory that changes all the time is not read for each page', async t => {
+atNight(t, 'a directory that changes all the time is not read for each page', async t => {
   const { provider, names } = await openFull(t)
   let page = 0
   let listed: string[] = []
@@ -106,7 +107,7 @@ t.test('a walk that continues on another replica or after a restart reads the di
 
 t.test('the first page always reads the directory and so includes new files', async t => {
   const { provider, root } = await openFull(t)
-  for (let round = 0; round < 50; round += 1) {
+  for (let round = 0; round < extent({ gate: 10, nightly: 50 }); round += 1) {
     const name = `a ${String(round).padStart(2, '0')}`
     const other = provider.list(at('folder'), { ...call(), limit: 1 })
     await writeFile(join(root, 'folder', name), '')

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 import { snapshot } from './snapshot.ts'
 import { openTemporary } from './temporary.ts'
 
-const tries = Number(process.env.RACE_TRIES ?? extent({ gate: 1500, nightly: 4000 }))
+const tries = Number(process.env.RACE_TRIES ?? extent({ gate: 600, nightly: 4000 }))
 const secret = 'SECRET of somebody else'
 const names = ['file', 'sub/file', 'pipe']
 /** Each round tries nine ways. */

@@ -13,6 +13,7 @@ import { copySmall } from '../../adapters/backends/local/small-files/write.ts'
 import type { Destination } from '../../adapters/backends/local/write.ts'
 import { at, bodyOf, call, has, makeFolder, pattern, put, rejectsWith } from '../../adapters/conformance/kit.ts'
 import { segmentsOf } from '../../adapters/contract.ts'
+import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { openTemporary } from './temporary.ts'
 
@@ -117,7 +118,7 @@ t.test('files of a folder are copied together as one by one', async t => {
       await has(provider, path, pattern(size))
     }
   }
-  const many = Array.from({ length: 300 }, (_, i) => `many ${i}`)
+  const many = Array.from({ length: extent({ gate: 60, nightly: 300 }) }, (_, i) => `many ${i}`)
   for (const name of many) await writeFile(join(root, name), name)
   const copies = await copyAll('', 'to', many)
   t.strictSame(
@@ -174,10 +175,11 @@ t.test('files copied together never replace anything, and only ordinary small fi
 t.test('etags differ although files replace each other within one step of the clock', async t => {
   const { write } = await openSmall(t)
   const etags = new Set<string | null | undefined>()
-  for (let round = 0; round < 500; round += 1) {
+  const rounds = extent({ gate: 60, nightly: 500 })
+  for (let round = 0; round < rounds; round += 1) {
     etags.add((await write('file', `${round % 10}`, { overwrite: true, modifiedAt: past }))?.etag)
   }
-  t.equal(etags.size, 500)
+  t.equal(etags.size, rounds)
 })
 
 t.test('whatever is not an ordinary small file takes the general way', async t => {
@@ -438,8 +440,9 @@ t.test('the threads do the jobs of many callers', async t => {
   const { provider, root, staging, read, write, copy } = await openSmall(t, threads)
   await put(provider, 'first', 'content')
   await until(async () => (await read('first')) !== null)
+  const count = extent({ gate: 50, nightly: 200 })
   await Promise.all(
-    Array.from({ length: 200 }, async (_, i) => {
+    Array.from({ length: count }, async (_, i) => {
       // The general way is taken where the disk of the machine syncs slowly.
       const written = await write(`file ${i}`, `content ${i}`)
       if (!written) await put(provider, `file ${i}`, `content ${i}`)
@@ -449,7 +452,7 @@ t.test('the threads do the jobs of many callers', async t => {
       t.equal(Buffer.from(found?.bytes ?? []).toString(), `content ${i}`)
     }),
   )
-  t.equal((await readdir(root)).length, 402)
+  t.equal((await readdir(root)).length, 2 * count + 2)
   t.strictSame(await readdir(staging), [])
   await isClosed(root)
 })

@@ -59,7 +59,7 @@ const harness: Harness = {
   },
   reopen: provider => openRoot(roots.get(provider) ?? ''),
   openFolder: (provider, path) => openRoot(join(roots.get(provider) ?? '', path)),
-  manyEntries: extent({ gate: 1500, nightly: 10_000 }),
+  manyEntries: extent({ gate: 300, nightly: 10_000 }),
 }
 runConformance(t, 'local', harness, ['hasCreateRaces in the harness', 'the method presign', ...faults])
 
@@ -121,7 +121,7 @@ t.test('a sender that is faster than the disk is slowed down', async t => {
   let mostAhead = 0
   function* pieces() {
     const piece = Buffer.alloc(mib)
-    for (let sent = 0; sent < 96 * mib; sent += mib) {
+    for (let sent = 0; sent < extent({ gate: 24, nightly: 96 }) * mib; sent += mib) {
       const [name] = readdirSync(staging)
       mostAhead = Math.max(mostAhead, sent - (name === undefined ? 0 : statSync(join(staging, name)).size))
       yield piece
@@ -137,7 +137,7 @@ t.test('no call leaves an open descriptor or an unfinished file', async t => {
   await put(provider, 'file', pattern(3 * mib))
   await put(provider, 'folder/file', '')
   const before = await descriptors()
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < extent({ gate: 2, nightly: 5 }); round += 1) {
     const { body } = await provider.read(at('file'), call())
     body.destroy()
     const started = await provider.read(at('file'), call())
@@ -292,7 +292,7 @@ t.test('times are kept to the millisecond', async t => {
   const { provider } = await openTemporary(t)
   for (const time of [0, 1, 999, 981_173_106_789, 1_790_000_000_999, Date.UTC(2099, 11, 31, 23, 59, 59, 999)]) {
     const options = { ...call(), overwrite: true, modifiedAt: new Date(time) }
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < extent({ gate: 2, nightly: 20 }); round += 1) {
       const { modifiedAt } = await provider.write(at('file'), bodyOf('content'), options)
       t.equal(modifiedAt?.getTime(), time)
     }

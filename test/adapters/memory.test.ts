@@ -8,6 +8,7 @@ import { createMemoryAdapter, memoryAdapter } from '../../adapters/backends/memo
 import { sharedBytes } from '../../adapters/backends/memory/tree.ts'
 import { at, call, get, makeFolder, put, rejectsWith, stalledBody } from '../../adapters/conformance/kit.ts'
 import { startApp } from '../support/app.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { faults, runConformance } from './conformance.ts'
 import { silentHost } from './host.ts'
@@ -17,7 +18,7 @@ const collect: () => void = runInNewContext('gc')
 
 const open = (maxBytes = 256 * 1024 * 1024) => memoryAdapter.open({ maxBytes }, silentHost)
 
-runConformance(t, 'memory', { open, inMemory: true }, [
+runConformance(t, 'memory', { open, inMemory: true, manyEntries: extent({ gate: 1000, nightly: 10_000 }) }, [
   'partSize in the harness',
   'reopen in the harness',
   'openFolder in the harness',
@@ -86,7 +87,7 @@ t.test('the limit of all providers is a quarter of the memory and at most 256 Mi
   t.ok(sharedBytes > 0 && sharedBytes <= Math.min(totalmem() / 4, 256 * 1024 ** 2), `${sharedBytes} bytes`)
 })
 
-t.test('maxBytes has an upper bound', async t => {
+atNight(t, 'maxBytes has an upper bound', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const connect = (maxBytes: number) =>
@@ -115,14 +116,15 @@ t.test('the counted bytes match the used memory for empty files, long names and 
   const full = (await held()) - before
   t.ok(full < 1.25 * limit, `${count} empty files take ${full} bytes`)
   for (let i = 0; i < count; i += 1) await provider.delete(at(name(i)), call())
+  const size = extent({ gate: 100_000, nightly: 500_000 })
   function* bytes() {
     const byte = Buffer.from('x')
-    for (let i = 0; i < 500_000; i += 1) yield Buffer.from(byte)
+    for (let i = 0; i < size; i += 1) yield Buffer.from(byte)
   }
   await provider.write(at('dripped'), Readable.from(bytes(), { objectMode: false }), { ...call(), overwrite: false })
   const dripped = (await held()) - before
-  t.ok(dripped < 4 * 1024 * 1024, `500,000 single bytes take ${dripped}`)
-  t.equal((await get(provider, 'dripped')).toString(), 'x'.repeat(500_000))
+  t.ok(dripped < 4 * 1024 * 1024, `${size} single bytes take ${dripped}`)
+  t.equal((await get(provider, 'dripped')).toString(), 'x'.repeat(size))
 })
 
 /** Returns the bytes of objects and Buffers. */

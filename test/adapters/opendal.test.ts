@@ -7,6 +7,7 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import { azureServer } from '../servers/azurite.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startRclone } from '../servers/webdav.ts'
+import { atNight } from '../support/extent.ts'
 import { temporaryFolder } from '../support/program.ts'
 import { faults, runChosenCases, runConformance } from './conformance.ts'
 import { recordingHost, silentHost } from './host.ts'
@@ -55,7 +56,7 @@ runConformance(t, null, harnessFor('fs', {}, folder), lacksOfDisk, 3)
 const varied =
   /^(?:round trip of (?:0|1048577)|ranges|ifMatch|no two contents|listed|a walk that moves|common|odd|exactly|all of 20|a body that fails|a write |a missing|mkdir|fileId|modifiedAt|copy|deleteTree)\b/
 
-t.test('the service webdav on rclone', async t => {
+atNight(t, 'the service webdav on rclone', async t => {
   const { url, user, password } = await startRclone(t)
   const harness = harnessFor('webdav', { endpoint: url, username: user, password })
   // rclone removes a file before it moves another one there.
@@ -67,7 +68,7 @@ t.test('the service webdav on rclone', async t => {
   t.same(await namesIn(provider, ''), ['largest'])
 })
 
-t.test('the service azblob on Azurite', async t => {
+atNight(t, 'the service azblob on Azurite', async t => {
   const { endpoint, account, accountKey, newContainer } = await azureServer(t)
   const { containerName } = await newContainer()
   const options = { endpoint, container: containerName, account_name: account, account_key: accountKey }
@@ -75,7 +76,7 @@ t.test('the service azblob on Azurite', async t => {
   await runChosenCases(t, harnessFor('azblob', options), varied, /^(?:common|odd)/)
 })
 
-t.test('the service s3 on radosgw', async t => {
+atNight(t, 'the service s3 on radosgw', async t => {
   const { endpoint, region, accessKeyId, secretAccessKey, newBucket } = await s3Server(t)
   const options = { endpoint, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey }
   await runChosenCases(t, harnessFor('s3', { ...options, bucket: await newBucket() }), varied)

@@ -10,6 +10,7 @@ import type { Facts, PlainFiles } from '../../adapters/bases/plain/files.ts'
 import { openPlainProvider } from '../../adapters/bases/plain/provider.ts'
 import { at, bodyOf, call, get, listAll, namesIn, put } from '../../adapters/conformance/kit.ts'
 import { type Call, type Host, StorageError, type StoragePath, type StorageProvider } from '../../adapters/contract.ts'
+import { extent } from '../support/extent.ts'
 import { faults, runConformance } from './conformance.ts'
 import { recordingHost, silentHost } from './host.ts'
 
@@ -147,7 +148,7 @@ runConformance(
     open: async () => (await openNew()).provider,
     reopen: async provider => (await openRoot(roots.get(provider) ?? '')).provider,
     openFolder: async (provider, path) => (await openRoot(`${roots.get(provider)}/${path}`)).provider,
-    manyEntries: 1_000,
+    manyEntries: extent({ gate: 200, nightly: 1_000 }),
   },
   [
     'hasCreateRaces in the harness',
@@ -158,6 +159,7 @@ runConformance(
     ),
     ...faults,
   ],
+  4,
 )
 
 t.test(

@@ -14,6 +14,7 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { runJob } from '../services/jobs-world.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { runVersionCases } from './conformance.ts'
 import { configFor, openS3 } from './s3-provider.ts'
@@ -36,7 +37,7 @@ async function moment(): Promise<string> {
 
 let count = 0
 const open = () => openS3(server, bucket, { config: { prefix: `p ${count++}` } })
-runVersionCases(t, { open })
+runVersionCases(t, { open }, 0)
 
 t.test('a deleted file has versions, and only a bucket that keeps them', async t => {
   const provider: StorageProvider = await open()
@@ -118,7 +119,7 @@ t.test('people list, read, restore and delete the versions of the bucket', async
   t.equal(unknown.status, 404)
 })
 
-t.test('a RESTORE and S3 use the versions of the bucket', async t => {
+atNight(t, 'a RESTORE and S3 use the versions of the bucket', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const config = configFor(server, bucket, { prefix: 'restored' })

@@ -70,7 +70,8 @@ t.test('the fault cases pass behind a proxy', async t => {
     unavailable: async () => begin({ answer: { status: 503, body: xml('ServiceUnavailable') } }),
   }
   const cases = conformanceCases({ open: () => open({ ...server, endpoint: proxy.endpoint }), faults })
-  for (const { name, run } of cases.filter(({ name }) => name.startsWith('faults:'))) {
+  const tried = extent({ gate: 'faults: a back end that is down', nightly: 'faults:' })
+  for (const { name, run } of cases.filter(({ name }) => name.startsWith(tried))) {
     t.test(name, async t => t.strictSame(await run(), {}))
   }
 })

@@ -10,7 +10,7 @@ import type { StorageProvider } from '../../adapters/contract.ts'
 import { generateSshKeys } from '../../src/services/host-keys.ts'
 import { startFakeSsh } from '../servers/fake-ssh.ts'
 import { startSshd } from '../servers/sshd.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { faults, runConformance, runFaultCases } from './conformance.ts'
 import { impatientHost, sharingHost } from './host.ts'
@@ -161,7 +161,7 @@ t.test('a file on another disk below the folder stays when it cannot be replaced
   await provider.close?.()
 })
 
-t.test('a server that is down', async t => {
+atNight(t, 'a server that is down', async t => {
   await runFaultCases(t, harness, async () => {
     await server.stop()
     return () => server.start()

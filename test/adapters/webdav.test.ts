@@ -62,13 +62,13 @@ runConformance(t, 'webdav', harness, [
 const varied =
   /^(?:round trip of (?:0|1048577|20 MB)|ranges|ifMatch|no two contents|listed|a walk that moves|common|odd|exactly|all of 20|a body that fails|a write whose|a missing|mkdir|fileId|modifiedAt|copy|move|deleteTree|quota)\b/
 
-t.test('nginx without authentication', async t => {
+atNight(t, 'nginx without authentication', async t => {
   const { url, root } = await startNginxDav(t)
   // It hides names that begin with a dot.
   await runChosenCases(t, harnessFor({ url, root }), varied, /^(?:common|odd) /)
 })
 
-t.test('rclone with basic authentication', async t => {
+atNight(t, 'rclone with basic authentication', async t => {
   const { url, user, password, root } = await startRclone(t)
   // It removes a file before it moves another one there, makes folders that exist, and stores no line breaks in names.
   await runChosenCases(
@@ -220,7 +220,7 @@ t.test('strange responses are refused, and strange addresses in listings are lef
   await provider.close?.()
 })
 
-t.test('a look at a missing folder is one request', async t => {
+atNight(t, 'a look at a missing folder is one request', async t => {
   const { url } = await startNginxDav(t)
   const proxy = await faultProxy(t, url)
   const provider = await webdavAdapter.open({ url: `${proxy.endpoint}/` }, silentHost)
@@ -234,7 +234,7 @@ t.test('a look at a missing folder is one request', async t => {
   await provider.close?.()
 })
 
-t.test('a server may close idle connections just when they are used again', async t => {
+atNight(t, 'a server may close idle connections just when they are used again', async t => {
   const { url, root } = await startNginxDav(t)
   const proxy = await faultProxy(t, url)
   const [used, closed] = [new Set<object>(), new Map<string, number>()]
