@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
 import { docx, pdf } from '../support/documents.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { catalogueWorld, type Disk } from './world.ts'
 
@@ -143,7 +144,7 @@ t.test('snippets show the words around a hit', async t => {
   t.ok((await snippetOf('alpha beta'))?.includes(marked('[alpha] [beta] together')), 'where most of the words are')
 })
 
-t.test('results come page by page', async t => {
+atNight(t, 'results come page by page', async t => {
   const files = Object.fromEntries(Array.from({ length: 25 }, (_, n) => [`f${n}.txt`, `needle ${n}`]))
   const on = await store('pages', { ...files, 'needle.bin': '' })
   const paths: string[] = []
@@ -236,7 +237,7 @@ t.test('a key finds no text outside of its folders', async t => {
   t.equal((await app.request('/api/search?text=secret', { token: key })).status, 401)
 })
 
-t.test('a file that cannot be read is not read again until it changes', async t => {
+atNight(t, 'a file that cannot be read is not read again until it changes', async t => {
   const on = await store('broken', { 'a.docx': 'no document', 'b.pdf': 'no document', 'c.txt': 'fine' })
   const failed = async () => {
     const { rows } = await sql<{ path: string; failure: string; queued_id: string }>`
@@ -260,7 +261,7 @@ t.test('a file that cannot be read is not read again until it changes', async t 
   t.same(await found(on, 'now'), ['/a.docx'])
 })
 
-t.test('a storage keeps the text of its files only with the mode CONTENT', async t => {
+atNight(t, 'a storage keeps the text of its files only with the mode CONTENT', async t => {
   const on = await store('modes', { 'a.txt': 'readable' })
   t.same(await found(on, 'readable'), ['/a.txt'])
   await setMode(on, 'NAMES')

@@ -8,7 +8,7 @@ import t from 'tap'
 import type { StoragePath } from '../../adapters/contract.ts'
 import { addEntries, copyLineOf, deleteEntries, findEntries } from '../../src/db/catalogue/entries.ts'
 import { toEntry } from '../../src/services/catalogue/entry.ts'
-import { atNight } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { catalogued, catalogueWorld, converged, isComplete, treeOf } from './world.ts'
 
@@ -73,8 +73,9 @@ t.test('a comparison finds what was changed behind the back of the server', asyn
   await mkdir(store.at('big'), { recursive: true })
   await writeFile(store.at('gone/below/x'), '')
   await writeFile(store.at('becomes-folder'), '')
-  // More than one step of a walk lists.
-  await inTurns(4500, index => writeFile(store.at(`big/${index}`), ''))
+  // By night, more than one step of a walk lists.
+  const count = extent({ gate: 600, nightly: 4500 })
+  await inTurns(count, index => writeFile(store.at(`big/${index}`), ''))
   const compare = async () => {
     await app.db
       .updateTable('catalogues')
@@ -88,7 +89,7 @@ t.test('a comparison finds what was changed behind the back of the server', asyn
   await rm(store.at('becomes-folder'))
   await mkdir(store.at('becomes-folder'))
   await writeFile(store.at('becomes-folder/x'), 'new')
-  await inTurns(2250, index => rm(store.at(`big/${2 * index}`)))
+  await inTurns(count / 2, index => rm(store.at(`big/${2 * index}`)))
   await writeFile(store.at('big/1'), 'changed')
   await compare()
   await converged(app, store)

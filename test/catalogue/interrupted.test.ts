@@ -9,7 +9,7 @@ import type { StoragePath } from '../../src/auth/path.ts'
 import { databaseSettings } from '../servers/postgres.ts'
 import { startApp } from '../support/app.ts'
 import { client } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { startProgram, temporaryFolder } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -19,9 +19,9 @@ const { signal } = new AbortController()
 
 t.setTimeout(300_000)
 
-t.test('a server that is killed while it fills a catalogue is followed by one that completes it', async t => {
-  const folders = extent({ gate: 300, nightly: 3000 })
-  const kills = extent({ gate: 1, nightly: 10 })
+atNight(t, 'a server that is killed while it fills a catalogue is followed by one that completes it', async t => {
+  const folders = 3000
+  const kills = 10
   const settings = await databaseSettings(t)
   const folder = await temporaryFolder(t)
   const root = join(folder, 'files')
@@ -98,7 +98,7 @@ t.test('a back end that stops working in the middle loses nothing, and is contin
   t.equal((await catalogued(app, id)).length, 60)
 })
 
-t.test('a back end that stops working in the middle of a large root is continued', async t => {
+atNight(t, 'a back end that stops working in the middle of a large root is continued', async t => {
   const adapter = faultyAdapter()
   const app = await startApp(t, { adapters: [adapter], settings: { catalogueHours: 24 } })
   const { token } = await app.register('owner@example.org')
@@ -145,7 +145,7 @@ t.test('a folder of many entries and a name of many accents are listed whole', a
   const app = await startApp(t, { adapters: [adapter], settings: { catalogueHours: 24 } })
   const { token } = await app.register('owner@example.org')
   const files = adapter.files('wide')
-  const count = extent({ gate: 12_000, nightly: 90_000 })
+  const count = extent({ gate: 5000, nightly: 90_000 })
   const store = (path: string) => files.write(path as StoragePath, Readable.from([]), { overwrite: false, signal })
   for (let index = 0; index < count; index++) await store(`wide/${index}`)
   await store('long')

@@ -166,7 +166,7 @@ atNight(t, 'a change through the server that takes long is not told as one of ot
   await until(async () => (await running()).length === 0)
 })
 
-t.test('many changes at once are told as one of the folder around them', async t => {
+atNight(t, 'many changes at once are told as one of the folder around them', async t => {
   const store = await disk('many')
   await mkdir(store.at('x/y'), { recursive: true })
   await isWatched(store)
