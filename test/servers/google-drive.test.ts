@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { drive, type drive_v3, auth as google } from '@googleapis/drive'
 import { CodeChallengeMethod } from 'google-auth-library'
 import t from 'tap'
+import { extent } from '../support/extent.ts'
 import { folderType, type GoogleDrive, shortcutType, startGoogleDrive } from './google-drive/index.ts'
 
 type OAuth2 = InstanceType<typeof google.OAuth2>
@@ -163,10 +164,11 @@ t.test('queries support terms, conjunctions and escapes, and malformed ones are 
   t.equal(await reasonOf(api.files.list({ q: "'unknown' in parents" })), '404 notFound')
 })
 
-t.test('a folder of 10,000 files is listed in order, each file once', async t => {
+t.test('a folder of many files is listed in order, each file once', async t => {
+  const count = extent({ gate: 2000, nightly: 10_000 })
   const fake = await startGoogleDrive(t)
   const { api } = connect(fake)
-  for (let i = 0; i < 10_000; i += 1) fake.addFile(fake.rootId, `file ${String((i * 7919) % 10_000).padStart(5, '0')}`)
+  for (let i = 0; i < count; i += 1) fake.addFile(fake.rootId, `file ${String((i * 7919) % count).padStart(5, '0')}`)
   const q = `'${fake.rootId}' in parents and trashed = false`
   const names: string[] = []
   let pageToken: string | undefined
@@ -178,7 +180,7 @@ t.test('a folder of 10,000 files is listed in order, each file once', async t =>
   } while (pageToken)
   t.strictSame(
     names,
-    Array.from({ length: 10_000 }, (_, i) => `file ${String(i).padStart(5, '0')}`),
+    Array.from({ length: count }, (_, i) => `file ${String(i).padStart(5, '0')}`),
   )
 
   const first = await api.files.list({ q, pageSize: 10, fields: 'nextPageToken,files(id)' })

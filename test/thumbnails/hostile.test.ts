@@ -9,7 +9,7 @@ import { type DecoderBounds, Undecodable } from '../../src/services/decoding/pro
 import type { ThumbnailTask } from '../../src/services/thumbnails/decoder/protocol.ts'
 import { createDecoders } from '../../src/services/thumbnails/decoders.ts'
 import { startApp } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
+import { extent, isNight } from '../support/extent.ts'
 import { encodedMedia, look, pdfPage, rawPhoto, songWithCover, twoColors } from '../support/media.ts'
 import { childrenWith } from '../support/process-tree.ts'
 import { until } from '../support/until.ts'
@@ -122,7 +122,7 @@ t.test('hostile files', async t => {
   })
 
   t.test('damaged files of each kind give an image or NO_THUMBNAIL', async t => {
-    const { heic, video } = await encodedMedia(t)
+    const encoded = isNight ? await encodedMedia(t) : null
     const cover = await twoColors(50, 50).png().toBuffer()
     const picture = await twoColors(200, 100).jpeg().toBuffer()
     const samples: [string, Buffer][] = [
@@ -132,11 +132,15 @@ t.test('hostile files', async t => {
       ['f.webp', await twoColors(60, 40).webp().toBuffer()],
       ['f.avif', await twoColors(60, 40).avif().toBuffer()],
       ['f.tiff', await twoColors(60, 40).tiff().toBuffer()],
-      ['f.heic', heic],
       ['f.pdf', pdfPage()],
       ['f.dng', rawPhoto(cover, picture)],
       ['f.mp3', songWithCover(cover)],
-      ['f.mp4', video],
+      ...(encoded
+        ? ([
+            ['f.heic', encoded.heic],
+            ['f.mp4', encoded.video],
+          ] as [string, Buffer][])
+        : []),
     ]
     const damage = fc.record({
       sample: fc.constantFrom(...samples),
@@ -151,7 +155,7 @@ t.test('hostile files', async t => {
         const { status } = await get(name, damaged)
         return status === 200 || status === 404
       }),
-      { seed: 7, numRuns: extent({ gate: 30, nightly: 2000 }) },
+      { seed: 7, numRuns: extent({ gate: 15, nightly: 2000 }) },
     )
   })
 
