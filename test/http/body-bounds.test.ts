@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { parseRoutes } from '../matrix/api.ts'
 import { startApp } from '../support/app.ts'
+import { atNight, extent, isNight } from '../support/extent.ts'
 import { makeShare, sharePath } from '../support/shares.ts'
 import { until } from '../support/until.ts'
 import { eventually, head, talk } from './socket.ts'
@@ -47,8 +48,8 @@ t.test('only authorized uploads may send their body slowly', async t => {
   const types = [{}, { 'Content-Type': 'application/json' }]
   const cases = routes.flatMap(route =>
     Object.entries(credentials).flatMap(([who, credential]) =>
-      Object.entries(lengths).flatMap(([how, length]) =>
-        types.map(type => ({
+      Object.entries(lengths).flatMap(([how, length], index) =>
+        extent({ gate: types.slice(index, index + 1), nightly: types }).map(type => ({
           route,
           what: `${route}, ${who}, ${how}`,
           headers: { ...credential, ...length, ...type },
@@ -76,7 +77,7 @@ t.test('only authorized uploads may send their body slowly', async t => {
       const isOver = (now: number) => now > (latest ?? 0) || (closing === 0 && now > (earliest ?? 0))
       while (isOpen && !isOver(performance.now())) {
         await client.send(how === 'length' ? 'x' : '1\r\nx\r\n').catch(() => {})
-        await sleep(100)
+        await sleep(extent({ gate: 400, nightly: 100 }))
       }
       if (isOpen) open.push(what)
       client.socket.destroy()
@@ -172,11 +173,13 @@ t.test('a request is refused before its body unless its URL and its headers perm
   const anybody = ['POST /api/share/:token/archive', 'POST /graphql']
   const by = (token: string) => read({ Authorization: `Bearer ${token}` })
   t.same(await read({}), anybody)
-  t.same(await read({ 'Content-Type': 'application/x-www-form-urlencoded' }), [
-    'POST /api/download/archive',
-    'POST /api/share/:token/archive',
-  ])
-  t.same(await by(nobody), anybody)
+  if (isNight) {
+    t.same(await read({ 'Content-Type': 'application/x-www-form-urlencoded' }), [
+      'POST /api/download/archive',
+      'POST /api/share/:token/archive',
+    ])
+    t.same(await by(nobody), anybody)
+  }
   const reading = ['POST /api/download/archive', 'POST /mcp', 'PROPFIND /dav', 'PROPFIND /dav/*', ...anybody]
   t.same(await by(reader), reading.toSorted())
   const writing = [
@@ -245,7 +248,7 @@ t.test('the large bodies of clients without an account are bounded together', as
   for (let n = 0; n < 20; n++) t.equal(await sendLarge(), 200, 'a body no longer counts once it has arrived')
 })
 
-t.test('a large body no longer counts once its request has a response', async t => {
+atNight(t, 'a large body no longer counts once its request has a response', async t => {
   const app = await startApp(t, { bodyTimeout })
   const { port } = new URL(app.url)
   const large = JSON.stringify({ query: '{ __typename }', extensions: { pad: 'x'.repeat(1024 * 1024 - 100) } })

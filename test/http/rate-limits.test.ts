@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { message } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 
@@ -159,7 +160,7 @@ t.test('invalid credentials are limited by address', async t => {
   t.ok(asked < 50, `refused on another replica after ${asked} requests`)
 })
 
-t.test('many new keys can be used at once', async t => {
+atNight(t, 'many new keys can be used at once', async t => {
   const app = await startApp(t, { settings: { rateLimit: 1000 } })
   const { token } = await owner(app)
   // The owner already has one key, and a member can have 100.
@@ -169,7 +170,7 @@ t.test('many new keys can be used at once', async t => {
   t.same(statuses(await times(keys.length, n => get(app, me, keys[n] ?? null))), { 200: keys.length })
 })
 
-t.test('a few requests of any kind cause no write', async t => {
+atNight(t, 'a few requests of any kind cause no write', async t => {
   const queries: string[] = []
   const app = await startApp(t, { settings: { rateLimit: 120_000 }, onQuery: ({ sql }) => queries.push(sql) })
   const { key, token } = await owner(app)
@@ -189,7 +190,7 @@ t.test('a few requests of any kind cause no write', async t => {
   t.same(await app.db.selectFrom('rate_limits').selectAll().execute(), [])
 })
 
-t.test('a limit of 0 means no limit', async t => {
+atNight(t, 'a limit of 0 means no limit', async t => {
   const app = await startApp(t, { settings: { rateLimit: 0 } })
   const { key } = await owner(app)
   t.same(statuses(await times(300, () => get(app, me, key))), { 200: 300 })

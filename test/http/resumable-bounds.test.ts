@@ -9,6 +9,7 @@ import { BudgetShare } from '../../src/lib/byte-budget.ts'
 import { createLeases } from '../../src/services/uploads/lease.ts'
 import { BlockBudget, checksumBudget } from '../../src/services/uploads/limits.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { metadataHeader, reasonOf, type TusTarget, tus, tusPath } from './tus.ts'
 
@@ -49,7 +50,7 @@ t.test('the bytes that the database stores for a member are bounded during an up
   t.equal(rest.headers.get('upload-stored-path'), '/more')
 })
 
-t.test('100 of 600 uploads that start at once on two replicas are accepted', async t => {
+atNight(t, '100 of 600 uploads that start at once on two replicas are accepted', async t => {
   const app = await startApp(t)
   const replica = await app.replica()
   const target = await owner(app, 'memory')
@@ -66,7 +67,7 @@ t.test('100 of 600 uploads that start at once on two replicas are accepted', asy
   t.equal((await app.db.selectFrom('uploads').select('id').execute()).length, 100)
 })
 
-t.test("concurrent uploads together stay within the member's byte limit", async t => {
+atNight(t, "concurrent uploads together stay within the member's byte limit", async t => {
   const app = await startApp(t)
   const target = await owner(app, 'memory')
   const full = await begin(target, '/full', 1024 * mib)
@@ -120,7 +121,7 @@ t.test('disconnecting a provider removes its running uploads', async t => {
   for (const sending of stalled) sending.destroy()
 })
 
-t.test('disconnecting a provider also removes an upload whose lease is released at that moment', async t => {
+atNight(t, 'disconnecting a provider also removes an upload whose lease is released at that moment', async t => {
   const app = await startApp(t)
   const target = await owner(app)
   const url = await begin(target, '/file', 4 * mib)
@@ -143,7 +144,7 @@ t.test('disconnecting a provider also removes an upload whose lease is released 
   t.same(await unfinished(app), [])
 })
 
-t.test('a lease counts as lost if the database does not respond', async t => {
+atNight(t, 'a lease counts as lost if the database does not respond', async t => {
   const app = await startApp(t)
   const target = await owner(app)
   const id = (await begin(target, '/file', 1)).split('/').at(-1) ?? ''
@@ -158,33 +159,37 @@ t.test('a lease counts as lost if the database does not respond', async t => {
   await lease[Symbol.asyncDispose]()
 })
 
-t.test('concurrent uploads share the memory for blocks, and blocks start in the database when it is full', async t => {
-  const app = await startApp(t)
-  const target = await owner(app)
-  const bytes = randomBytes(3 * mib + 5)
-  const url = await begin(target, '/file', bytes.length)
-  const others = Array.from({ length: 4000 }, () => new BlockBudget())
-  const headers = {
-    authorization: `Bearer ${target.token}`,
-    'tus-resumable': '1.0.0',
-    'upload-offset': '0',
-    'content-type': 'application/offset+octet-stream',
-    'content-length': bytes.length,
-  }
-  const sending = request(new URL(url, app.url), { method: 'PATCH', headers })
-  const answered = once(sending, 'response')
-  const split = 1.5 * mib
-  sending.write(bytes.subarray(0, split))
-  const chunks = () => app.db.selectFrom('upload_chunks').select('position').execute()
-  await until(async () => (await chunks()).length > 0)
-  sending.end(bytes.subarray(split))
-  const [response] = await answered
-  t.equal(response.statusCode, 204)
-  for (const other of others) other[Symbol.dispose]()
-  t.same(await chunks(), [])
-  const stored = await app.download(target.token, target.metadata.providerId ?? '', '/file')
-  t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
-})
+atNight(
+  t,
+  'concurrent uploads share the memory for blocks, and blocks start in the database when it is full',
+  async t => {
+    const app = await startApp(t)
+    const target = await owner(app)
+    const bytes = randomBytes(3 * mib + 5)
+    const url = await begin(target, '/file', bytes.length)
+    const others = Array.from({ length: 4000 }, () => new BlockBudget())
+    const headers = {
+      authorization: `Bearer ${target.token}`,
+      'tus-resumable': '1.0.0',
+      'upload-offset': '0',
+      'content-type': 'application/offset+octet-stream',
+      'content-length': bytes.length,
+    }
+    const sending = request(new URL(url, app.url), { method: 'PATCH', headers })
+    const answered = once(sending, 'response')
+    const split = 1.5 * mib
+    sending.write(bytes.subarray(0, split))
+    const chunks = () => app.db.selectFrom('upload_chunks').select('position').execute()
+    await until(async () => (await chunks()).length > 0)
+    sending.end(bytes.subarray(split))
+    const [response] = await answered
+    t.equal(response.statusCode, 204)
+    for (const other of others) other[Symbol.dispose]()
+    t.same(await chunks(), [])
+    const stored = await app.download(target.token, target.metadata.providerId ?? '', '/file')
+    t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
+  },
+)
 
 t.test('bodies that wait for their checksum share one memory limit', async t => {
   const app = await startApp(t)

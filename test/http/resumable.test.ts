@@ -33,8 +33,10 @@ const unfinished = async (server: HttpServer) => readdir(join(server.folder, sta
 
 t.test('tus-js-client uploads files of any size, in any chunks', async t => {
   const server = await startHttp(t)
-  for (const size of [0, 1, mib - 1, mib, mib + 1, 5 * mib + 17]) {
-    for (const options of [{}, { chunkSize: 700_001 }, { uploadDataDuringCreation: true }]) {
+  const ways = [{}, { chunkSize: 700_001 }, { uploadDataDuringCreation: true }]
+  const sizes = extent({ gate: [0, mib, 3 * mib + 17], nightly: [0, 1, mib - 1, mib, mib + 1, 5 * mib + 17] })
+  for (const [index, size] of sizes.entries()) {
+    for (const options of extent({ gate: ways.slice(index % 3, (index % 3) + 1), nightly: ways })) {
       const bytes = randomBytes(size)
       const path = `/made/${size} ${JSON.stringify(options).replaceAll(/\W/g, '')} é%?#.bin`
       const sent = await send(to(server, path, { filetype: 'application/x-test' }), bytes, options)
@@ -207,7 +209,7 @@ t.test('a chunk that follows the one under way waits for it, and any other takes
 t.test('a chunk with a wrong checksum is discarded', async t => {
   const server = await startHttp(t)
   const bytes = randomBytes(2 * mib + 3)
-  for (const algorithm of ['sha1', 'sha256', 'sha512', 'md5']) {
+  for (const algorithm of extent({ gate: ['sha256'], nightly: ['sha1', 'sha256', 'sha512', 'md5'] })) {
     const target = to(server, `/${algorithm}`)
     const url = await create(target, { 'upload-length': String(bytes.length) })
     const checksum = (data: Buffer) => `${algorithm} ${createHash(algorithm).update(data).digest('base64')}`
@@ -318,7 +320,7 @@ t.test('uploads survive connections that drop at random points', async t => {
         if (digest(await readFile(join(server.folder, path))) !== digest(bytes)) throw new Error('other bytes')
       },
     ),
-    { numRuns: extent({ gate: 3, nightly: 20 }) },
+    { numRuns: extent({ gate: 1, nightly: 20 }) },
   )
   t.same(await unfinished(server), [])
 })

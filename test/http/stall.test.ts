@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
+import { extent } from '../support/extent.ts'
 import { eventually, head, talk } from './socket.ts'
 
 t.test('clients that stall are cut, slow ones are not', async t => {
@@ -50,7 +51,7 @@ t.test('clients that stall are cut, slow ones are not', async t => {
           ...auth,
         }) + part,
     }
-    for (const [name, request] of Object.entries(requests)) {
+    for (const [name, request] of Object.entries(requests).slice(0, extent({ gate: 1, nightly: 2 }))) {
       const client = await talk(port)
       await client.send(request)
       await client.ended
