@@ -14,6 +14,7 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
 import { pausableClock, steppedClock } from '../support/clock.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { metadataHeader, type TusTarget, tus, tusPath } from './tus.ts'
 
@@ -53,7 +54,7 @@ t.test('a change of the clock does not expire an unfinished upload', async t => 
   t.ok(Buffer.from(await stored.arrayBuffer()).equals(bytes))
 })
 
-t.test('a change of the clock does not end the lease on an upload', async t => {
+atNight(t, 'a change of the clock does not end the lease on an upload', async t => {
   const { step, app, replica, token, url } = await startWithUpload(t, 2 * mib)
   const viewer = await app.app.services.credentials.authenticate(token, { address: '', requestId: '' })
   const id = url.split('/').at(-1) ?? ''
@@ -69,7 +70,7 @@ t.test('a change of the clock does not end the lease on an upload', async t => {
   await next[Symbol.asyncDispose]()
 })
 
-t.test('a change of the clock does not reset rate limits', async t => {
+atNight(t, 'a change of the clock does not reset rate limits', async t => {
   const step = steppedClock(t)
   const app = await startApp(t, { settings: { rateLimit: 10 } })
   const replica = await app.replica()
@@ -118,7 +119,7 @@ t.test('sessions, keys and links expire by the clock and work again once it is r
   }
 })
 
-t.test('after a pause of the server, an upload ends only if another server has taken it', async t => {
+atNight(t, 'after a pause of the server, an upload ends only if another server has taken it', async t => {
   const pause = pausableClock(t)
   const { app, token, url } = await startWithUpload(t, 4 * mib)
   const lease = async () => {

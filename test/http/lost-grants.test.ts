@@ -410,7 +410,7 @@ t.test('running transfers', async t => {
     await cutAll(t, world, person.token, by => by.ask(update, { input }, owner.token), '403 SCOPE_REQUIRED')
   })
 
-  t.test('transfers end when their member is restricted to another folder', async t => {
+  await atNight(t, 'transfers end when their member is restricted to another folder', async t => {
     const person = await world.editor()
     const restrictions = [
       { providerId: provider, basePath: '/b' },
@@ -421,7 +421,7 @@ t.test('running transfers', async t => {
     await cutAll(t, world, person.token, change, '403 OUTSIDE_BASE_PATH')
   })
 
-  t.test('transfers end when their share is revoked', async t => {
+  await atNight(t, 'transfers end when their share is revoked', async t => {
     const person = await world.editor()
     const change = async (by: TestApp) => {
       const { shares } = await by.ask('{ shares { nodes { id } } }', {}, person.token)

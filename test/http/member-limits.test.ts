@@ -79,7 +79,7 @@ t.test('a member, their keys and their share links download 16 folders at a time
   t.equal(begun(await Promise.all(eight(() => direct(owner.token)))).length, 8, 'another member')
 })
 
-t.test('all members together download 64 folders at a time', async t => {
+atNight(t, 'all members together download 64 folders at a time', async t => {
   const world = await setUp(t)
   const { app, owner } = world
   const { direct } = await endlessArchive(t, world)
@@ -92,7 +92,7 @@ t.test('all members together download 64 folders at a time', async t => {
   t.match(await refused.json(), { errors: [{ message: /server/, extensions: { reason: 'TOO_MANY_ARCHIVES' } }] })
 })
 
-t.test('a member with many keys opens 100 subscriptions', async t => {
+atNight(t, 'a member with many keys opens 100 subscriptions', async t => {
   const { app, owner, provider } = await setUp(t)
   const person = await editor(app, owner)
   const keys = await keysOf(app, person, 6)
@@ -139,7 +139,7 @@ async function age({ db }: TestApp, minutes: number): Promise<void> {
   await sql`update uploads set expires_at = expires_at - make_interval(mins => ${minutes})`.execute(db)
 }
 
-t.test('uploads that do not continue block a drop link for minutes', async t => {
+atNight(t, 'uploads that do not continue block a drop link for minutes', async t => {
   const { app, owner, provider } = await setUp(t)
   const { link } = await makeShare(app, owner.token, { providerId: provider, path: '/', kind: 'DROP' })
   const size = 3 * 1024 * 1024
@@ -163,7 +163,7 @@ t.test('uploads that do not continue block a drop link for minutes', async t => 
   t.equal((await offset()).get('upload-offset'), `${2 * 1024 * 1024}`, 'an upload with bytes can be continued')
 })
 
-t.test('a request that sends slowly keeps its upload', async t => {
+atNight(t, 'a request that sends slowly keeps its upload', async t => {
   const { app, owner, provider } = await setUp(t)
   const { link } = await makeShare(app, owner.token, { providerId: provider, path: '/', kind: 'DROP' })
   const started = await beginDrop(app, link, 'slow', 10)
