@@ -8,6 +8,7 @@ import { callbackPathOf } from '../../src/services/people/issuer-registry.ts'
 import { startIssuer, TestBrowser, type TestIssuer } from '../servers/oidc.ts'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { freePort } from '../support/free-port.ts'
 import { holdLocks } from '../support/held-locks.ts'
 import { until } from '../support/until.ts'
@@ -157,7 +158,7 @@ t.test('owners add, change and remove issuers, in a session', async t => {
   for (const { clientSecret } of issuers) t.notOk(shown.includes(clientSecret), 'no secret is shown')
 })
 
-t.test('an account has identities of several issuers, and each gives and takes its own groups', async t => {
+atNight(t, 'an account has identities of several issuers, and each gives and takes its own groups', async t => {
   const { app, token, id, issuers, signIn, sessionOf, linkWith, reason } = await setUp(t, 2)
   const [first, second] = issuers
   if (!first || !second) throw new Error('There are no issuers')
@@ -421,7 +422,7 @@ t.test('an issuer cannot pass for another one', async t => {
   t.equal((await app.ask(me, {}, token)).me.id, id)
 })
 
-t.test('an issuer that is down or changes its keys does not concern the others', async t => {
+atNight(t, 'an issuer that is down or changes its keys does not concern the others', async t => {
   const { app, issuers, add, signIn, sessionOf, linkWith } = await setUp(t)
   const [issuer] = issuers
   if (!issuer) throw new Error('There is no issuer')
@@ -478,7 +479,7 @@ t.test('what changes while somebody is back from an issuer counts', async t => {
   t.equal((await app.graphql(me, {}, token)).status, 200)
 })
 
-t.test('a bounded number of people wait for an issuer, until they leave', async t => {
+atNight(t, 'a bounded number of people wait for an issuer, until they leave', async t => {
   const { app, issuers, signIn, linkWith } = await setUp(t, 2)
   const [stuck, other] = issuers
   if (!stuck || !other) throw new Error('There are no issuers')

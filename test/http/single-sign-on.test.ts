@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { startIssuer, TestBrowser } from '../servers/oidc.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 
 const identities = '{ identities { id issuer email lastUsedAt } }'
 const link = 'mutation ($ticket: String!) { linkIdentity(ticket: $ticket) { id issuer email } }'
@@ -225,7 +226,8 @@ t.test('tokens that the issuer has not made for this sign-in are refused', async
   t.equal((await signIn(new TestBrowser())).page, '/files', 'clocks may differ by a minute')
 })
 
-t.test(
+atNight(
+  t,
   'an issuer that is down, slow to agree, or too talkative ends no session, and people still sign in with passwords',
   async t => {
     const { app, issuer, owner, linkTo, signIn } = await setUp(t)
@@ -326,7 +328,7 @@ t.test('groups follow the issuer, and give an account at the first sign-in', asy
   t.equal((await signIn(new TestBrowser())).status, 401, 'a closed workspace takes nobody')
 })
 
-t.test('an invite gives an account, once', async t => {
+atNight(t, 'an invite gives an account, once', async t => {
   const { app, issuer, owner, signIn, sessionOf } = await setUp(t)
   const create = 'mutation { createInvite(input: { role: EDITOR }) { invite } }'
   const { invite } = (await app.ask(create, {}, owner.token)).createInvite
