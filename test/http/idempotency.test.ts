@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { connect } from '../../src/db/client.ts'
 import { deleteOldUploads } from '../../src/db/idempotent-uploads.ts'
 import { testDatabase } from '../servers/postgres.ts'
+import { atNight } from '../support/extent.ts'
 import { type HttpServer, serve, testOrigin } from './server.ts'
 import { eventually } from './socket.ts'
 
@@ -88,7 +89,7 @@ t.test('a repeated upload stores nothing and returns the same response', async t
   t.equal((await send(server, { key, path: '/', body: form })).status, 400)
 })
 
-t.test('a failed upload can be retried with the same key', async t => {
+atNight(t, 'a failed upload can be retried with the same key', async t => {
   const { server, count } = await start(t)
   const key = 'again'
   const wrong = { 'content-md5': `${'A'.repeat(22)}==` }
@@ -130,7 +131,7 @@ t.test('one of several concurrent uploads with one key is stored, and the others
   t.equal(await readFile(join(server.folder, 'many.txt'), 'utf8'), 'one')
 })
 
-t.test('keys of killed servers and expired keys can be used again', async t => {
+atNight(t, 'keys of killed servers and expired keys can be used again', async t => {
   const { server, db, count } = await start(t)
   const first = await send(server, { key: 'dead' })
   await sql`update idempotent_uploads set answer = null`.execute(db)

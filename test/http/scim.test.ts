@@ -1,6 +1,7 @@
 /** SCIM 2.0 with the requests that Microsoft Entra and Okta send, as their documentation shows them. */
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 
 const createToken =
   'mutation ($input: CreateScimTokenInput!) { createScimToken(input: $input) { token url scimToken { id directory { id } } } }'
@@ -48,7 +49,7 @@ const entraUser = (name: string, more: object = {}) => ({
 
 const patch = (...Operations: object[]) => ({ schemas: [patchSchema], Operations })
 
-t.test('Microsoft Entra', async t => {
+atNight(t, 'Microsoft Entra', async t => {
   const { app, owner, made, scim } = await setUp(t)
   t.equal(made.url, `${app.url}/scim/v2`)
   t.match(await scim('GET', '/Users?filter=userName+eq+%22non-existent+user%22'), {
@@ -342,7 +343,7 @@ t.test('an owner, other accounts and other groups are out of reach', async t => 
   t.same(empty.body.members, [], 'an owner gets no groups')
 })
 
-t.test('two directories: each has its own users, and the first one keeps an address', async t => {
+atNight(t, 'two directories: each has its own users, and the first one keeps an address', async t => {
   const { app, owner, made, scim } = await setUp(t)
   const create = async (input: object) => (await app.ask(createToken, { input }, owner.token)).createScimToken
   const okta = scimClient(app, (await create({ name: 'Okta' })).token)
@@ -530,7 +531,7 @@ t.test('bad input', async t => {
   t.match(await scim('GET', '/Users'), { status: 401 })
 })
 
-t.test('requests of a token, and wrong tokens of an address, are limited', async t => {
+atNight(t, 'requests of a token, and wrong tokens of an address, are limited', async t => {
   const rateLimit = 50
   const app = await startApp(t, { settings: { rateLimit } })
   const { token } = await app.register('owner@example.org')

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { Stowage } from '../../packages/client/src/index.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { readWithPython, requireArchivers, testWithOthers } from './archive-tools.ts'
 
@@ -81,7 +82,7 @@ t.test('files and folders are at the top of one archive', async t => {
   t.ok(event.bytes > 0)
 })
 
-t.test('equal names get numbers, also on systems that ignore case', async t => {
+atNight(t, 'equal names get numbers, also on systems that ignore case', async t => {
   const members = await membersOf(await post(['/photos/a.jpg', '/other/A.jpg', '/other/a.jpg', '/']))
   const tops = [...members.keys()].filter(name => !name.slice(0, -1).includes('/'))
   t.same(tops, ['a.jpg', 'A (1).jpg', 'a (2).jpg', 'Team disk/'])
@@ -143,7 +144,7 @@ t.test('the size of a selection is bounded', async t => {
   )
 })
 
-t.test('an archive is cut when its key is revoked', async t => {
+atNight(t, 'an archive is cut when its key is revoked', async t => {
   await writeFile(join(app.folder, 'large.bin'), Buffer.alloc(64 * 1024 * 1024))
   const { key, id } = await app.createKey(owner.token, { name: 'short', scopes: ['read'] })
   const { body } = await post(['/photos/a.jpg', '/large.bin'], key)
@@ -161,7 +162,7 @@ t.test('an archive is cut when its key is revoked', async t => {
   )
 })
 
-t.test('the client library downloads a selection', async t => {
+atNight(t, 'the client library downloads a selection', async t => {
   const stowage = new Stowage({ url: app.url, credential: owner.token, retries: 0 })
   const body = await stowage.files.archive({ providerId, paths: ['/photos/a.jpg', '/photos/2026'] })
   const members = await membersOf(new Response(body as never))
