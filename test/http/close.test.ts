@@ -3,6 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { closeGracefully } from '../../src/http/connection/graceful-close.ts'
+import { atNight } from '../support/extent.ts'
 import { startHttp } from './server.ts'
 import { eventually, head, talk } from './socket.ts'
 
@@ -46,7 +47,7 @@ t.test('a connection that was opened in advance and never used does not delay th
   t.equal(await unused.ended, false)
 })
 
-t.test('transfers that take too long are cut and cleaned up before close resolves', async t => {
+atNight(t, 'transfers that take too long are cut and cleaned up before close resolves', async t => {
   const server = await startHttp(t)
   await writeFile(join(server.folder, 'big'), Buffer.alloc(30 * mebibyte))
   const download = await talk(server.port)

@@ -59,7 +59,7 @@ t.test('an upload with any wrong digest stores nothing', async t => {
       const isThere = (await readdir(server.folder)).includes(path.slice(1))
       return isTrue ? status === 201 && isThere : status === 422 && reason === 'DIGEST_MISMATCH' && !isThere
     }),
-    { numRuns: extent({ gate: 15, nightly: 60 }) },
+    { numRuns: extent({ gate: 8, nightly: 60 }) },
   )
   for (const md5 of ['', 'x', `${'A'.repeat(22)}=`, `${digest('md5', 'x')}, ${digest('md5', 'x')}`, hex('md5', 'x')]) {
     t.match(

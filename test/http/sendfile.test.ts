@@ -126,7 +126,7 @@ t.test('nginx sends the files that Stowage allows, with the headers of Stowage',
         assert.equal(await response.text(), name)
         assert.equal(response.status, 200)
       }),
-      { numRuns: extent({ gate: 15, nightly: 60 }) },
+      { numRuns: extent({ gate: 6, nightly: 60 }) },
     )
   })
 })
