@@ -2,13 +2,23 @@ import t, { type Test } from 'tap'
 import { extent } from '../support/extent.ts'
 import { argumentsOf, fieldsOf, operation, outputTypes, parseRoutes, readSchema, type Schema, sendAs } from './api.ts'
 import { type Area, areas, hostileAreas, providerAreas } from './areas.ts'
-import { balance, type Cell, canCarry, isDestructive, makeCell, runAll, runCell, sample } from './cells.ts'
+import {
+  balance,
+  type Cell,
+  canCarry,
+  isDestructive,
+  makeCell,
+  runAll,
+  runCell,
+  sample,
+  someCombinations,
+} from './cells.ts'
 import { fields, nestedFields } from './fields.ts'
 import { basesIn, isBelow, reaches } from './model.ts'
 import { routes } from './routes.ts'
 import { noIds, type Target } from './row.ts'
 import { compareTrees, readTree } from './tree.ts'
-import { createWorld, type Holder, type World } from './world.ts'
+import { type Holder, sharedWorld, type World } from './world.ts'
 
 const allRows = { ...fields, ...routes }
 const rowNames = Object.keys(allRows)
@@ -21,7 +31,7 @@ const targetOf = ({ locations }: Cell): Target => ({ locations, n: 0, ids: noIds
 t.setTimeout(3600_000)
 
 t.test('every call gets the response that the model predicts', async t => {
-  const world = await createWorld(t, { people: true })
+  const world = await sharedWorld()
   const schema = await readSchema(world.url)
   t.comment(
     `${world.good.length} good credentials, ${world.invalid.length} others, ${world.inCookies.length} with cookies`,
@@ -82,9 +92,10 @@ t.test('every call gets the response that the model predicts', async t => {
   })
 
   t.test('every role, access, scope and restriction, in its own and in other providers', async t => {
+    const isTried = someCombinations()
     const cells = rowNames.flatMap(row => {
       const where: (readonly Area[])[] = allRows[row]?.takes ? providerAreas.map(area => [area]) : [[]]
-      return where.flatMap(given => world.good.map(holder => makeCell(world, row, holder, given)))
+      return where.flatMap(given => world.good.filter(isTried).map(holder => makeCell(world, row, holder, given)))
     })
     await runGroups(
       t,
@@ -96,11 +107,12 @@ t.test('every call gets the response that the model predicts', async t => {
 
   t.test("the console's cookie acts as its session and is ignored beside a header", async t => {
     const { inCookies } = world
-    const everywhere = rowNames.flatMap(row => inCookies.map(holder => makeCell(world, row, holder)))
+    const isTried = someCombinations()
+    const everywhere = rowNames.flatMap(row => inCookies.filter(isTried).map(holder => makeCell(world, row, holder)))
     const paths = onPaths.flatMap(row =>
       areas
         .filter(area => area.path !== '/' || canCarry(row, area))
-        .flatMap(area => inCookies.map(holder => makeCell(world, row, holder, [area]))),
+        .flatMap(area => inCookies.filter(isTried).map(holder => makeCell(world, row, holder, [area]))),
     )
     await runGroups(
       t,
@@ -112,10 +124,11 @@ t.test('every call gets the response that the model predicts', async t => {
 
   t.test('every area of a provider', async t => {
     const holders = world.good.filter(({ owner, key }) => owner.role === 'OWNER' && (owner.access === 'all' || !key))
+    const isTried = someCombinations()
     const cells = onPaths.flatMap(row =>
       areas
         .filter(area => area.path !== '/' || canCarry(row, area))
-        .flatMap(area => holders.map(holder => makeCell(world, row, holder, [area]))),
+        .flatMap(area => holders.filter(isTried).map(holder => makeCell(world, row, holder, [area]))),
     )
     await runGroups(
       t,
@@ -132,15 +145,16 @@ t.test('every call gets the response that the model predicts', async t => {
       ({ owner, key }) =>
         owner.role === 'OWNER' && owner.access === 'all' && key?.scopes[0] === 'write' && limits.includes(key.access),
     )
+    const isTried = someCombinations()
     const cells = onPaths.flatMap(row =>
       hostileAreas
         .filter(area => canCarry(row, area))
-        .flatMap(area => holders.map(holder => makeCell(world, row, holder, [area]))),
+        .flatMap(area => holders.filter(isTried).map(holder => makeCell(world, row, holder, [area]))),
     )
     const targets = twoEnded.flatMap(row =>
       hostileAreas
         .filter(area => canCarry(row, area))
-        .flatMap(area => holders.map(holder => makeCell(world, row, holder, [areas[0] as Area, area]))),
+        .flatMap(area => holders.filter(isTried).map(holder => makeCell(world, row, holder, [areas[0] as Area, area]))),
     )
     await runGroups(t, world, schema, sample(cells, extent({ gate: 100, nightly: 9000 })))
     await runGroups(t, world, schema, sample(targets, extent({ gate: 50, nightly: 5000 })))
@@ -148,10 +162,11 @@ t.test('every call gets the response that the model predicts', async t => {
 
   t.test('both locations of move and copy', async t => {
     const holders = sample(world.good, 60)
+    const isTried = someCombinations()
     const cells = twoEnded.flatMap(row => {
       const carried = areas.filter(area => canCarry(row, area))
       return carried.flatMap(from =>
-        carried.flatMap(to => holders.map(holder => makeCell(world, row, holder, [from, to]))),
+        carried.flatMap(to => holders.filter(isTried).map(holder => makeCell(world, row, holder, [from, to]))),
       )
     })
     await runGroups(

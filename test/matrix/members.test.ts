@@ -5,12 +5,12 @@ import { type Answer, operation, readSchema, type Schema, send } from './api.ts'
 import { balance, runAll, sample } from './cells.ts'
 import { workspaceAdmin } from './fields.ts'
 import { type Access, judge, judgeGift, type Member, type Role, roles, type Verdict } from './model.ts'
-import { accessInput, createWorld, describeAccess, type Holder, type World } from './world.ts'
+import { accessInput, createWorld, describeAccess, type Holder, sharedWorld, type World } from './world.ts'
 
 t.setTimeout(300_000)
 
 t.test('nobody grants rights that they do not have', async t => {
-  const world = await createWorld(t, { people: true })
+  const world = await sharedWorld()
   const schema = await readSchema(world.url)
   const { accesses } = world
   const actors = world.good.filter(({ kind, key }) => kind === 'session' || key?.scopes[0] === 'admin')
@@ -26,7 +26,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => shared.flatMap(target => wishes.map(wish => ({ actor, target, wish })))),
       ({ actor, target, wish }) => judgeUpdate(actor, target, wish).may,
-      extent({ gate: 40, nightly: 600 }),
+      extent({ gate: 25, nightly: 600 }),
     )
     let given = 0
     const wrong = await runAll(cases, async ({ actor, target, wish }) => {
@@ -50,7 +50,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => shared.map(target => ({ actor, target }))),
       ({ actor, target }) => judgeUpdate(actor, target, target).may,
-      extent({ gate: 30, nightly: 200 }),
+      extent({ gate: 15, nightly: 200 }),
     )
     const wrong = await runAll(cases, async ({ actor, target }) => {
       const verdict = judgeUpdate(actor, target, target)
@@ -82,7 +82,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => [...world.invites].map(([id, gift]) => ({ actor, id, gift }))),
       ({ actor, gift }) => verdictOf(actor, gift).may,
-      extent({ gate: 30, nightly: 200 }),
+      extent({ gate: 15, nightly: 200 }),
     )
     const wrong = await runAll(cases, async ({ actor, gift, id: standing }) => {
       const verdict = verdictOf(actor, gift)
@@ -111,7 +111,7 @@ t.test('nobody grants rights that they do not have', async t => {
     const cases = balance(
       actors.flatMap(actor => gifts.map(gift => ({ actor, gift }))),
       ({ actor, gift }) => verdictOf(actor, gift).may,
-      extent({ gate: 30, nightly: 400 }),
+      extent({ gate: 20, nightly: 400 }),
     )
     const made: { invite: string; actor: Holder; gift: (typeof gifts)[number] }[] = []
     const wrong = await runAll(cases, async ({ actor, gift }) => {
@@ -127,7 +127,7 @@ t.test('nobody grants rights that they do not have', async t => {
     })
     t.comment(`${cases.length} cases, ${made.length} made`)
     t.same(wrong.slice(0, 20), [])
-    const used = sample(made, 12)
+    const used = sample(made, extent({ gate: 5, nightly: 12 }))
     const unlike = await runAll(used, async ({ invite, gift, actor }) => {
       const { id } = await world.app.register(`invited-${world.next()}@example.org`, { invite })
       const now = await read(world, id)
@@ -144,7 +144,7 @@ t.test('nobody grants rights that they do not have', async t => {
       ...roles.map(role => ({ actor, input: { userId: actor.userId, role } })),
       ...most.map(access => ({ actor, input: { userId: actor.userId, providerAccess: accessInput(access) } })),
     ])
-    const chosen = sample(cases, extent({ gate: 30, nightly: 400 }))
+    const chosen = sample(cases, extent({ gate: 20, nightly: 400 }))
     const wrong = await runAll(chosen, async ({ actor, input }) => {
       const answer = await call(world, schema, actor, 'Mutation.updateMember', { input })
       const reasons = ['OWN_MEMBERSHIP', 'EXCEEDS_OWN_REACH', 'SCOPE_REQUIRED', 'PROVIDER_NOT_ALLOWED']
@@ -174,7 +174,7 @@ t.test('a workspace keeps an owner', async t => {
 
   const other = await world.person({ role: 'OWNER', access: 'all' })
   const outcomes = new Set<string>()
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < extent({ gate: 5, nightly: 12 }); round++) {
     const answers = await Promise.all([demote(founder, other), demote(other, founder, replica.url)])
     outcomes.add(answers.map(reason).toSorted().join(' '))
     const states = await Promise.all(

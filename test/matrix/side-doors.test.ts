@@ -188,11 +188,11 @@ t.test('no nested field reveals data outside the access of a credential', async 
   const chosen = ways.flatMap(some => {
     const row = some[0]?.row ?? ''
     const may = row && !fields[row]?.bounces ? holders.filter(holder => makeCell(world, row, holder).verdict.may) : []
-    const each = Math.ceil(extent({ gate: 6, nightly: 100 }) / some.length)
+    const each = Math.ceil(extent({ gate: 4, nightly: 100 }) / some.length)
     // The founder sees a value in every field that only reads.
     const founder = row.startsWith('Query.') ? may.slice(0, 1) : []
-    // Others take each way, and in `npm test` every fourth way of those that the founder takes.
-    const isForOthers = (index: number) => founder.length === 0 || index % extent({ gate: 4, nightly: 1 }) === 0
+    // Others take each way, and in `npm test` every eighth way of those that the founder takes.
+    const isForOthers = (index: number) => founder.length === 0 || index % extent({ gate: 8, nightly: 1 }) === 0
     const others = (index: number) =>
       Math.max(each - founder.length, isForOthers(index) ? extent({ gate: 1, nightly: 2 - founder.length }) : 0)
     const sampled = (index: number) => new Set([...founder, ...sample(may, others(index), index)])
@@ -255,7 +255,7 @@ function namesIn(select: string): string[] {
 }
 
 /**
- * Returns the ways that go from an object to the next one as at most two before them do. The rule of a field knows the object that
+ * Returns the ways that go from an object to the next one as at most one way before them does. The rule of a field knows the object that
  * has the field, and not how the call got there. On the first way, a value may be missing.
  */
 function withNewSteps(ways: readonly (readonly Way[])[]): Way[][] {
@@ -265,7 +265,7 @@ function withNewSteps(ways: readonly (readonly Way[])[]): Way[][] {
     // The nodes of a page are one step, because pages of all types have the same fields.
     const names = [row, ...namesIn(select)].join('>').replaceAll('>edges>node', ' edges').replaceAll('>nodes', ' nodes')
     const steps = names.split('>').map((name, index, all) => `${root}: ${all[index - 1]} ${name}`)
-    const isRare = steps.some(step => (taken.get(step) ?? 0) < 3)
+    const isRare = steps.some(step => (taken.get(step) ?? 0) < 2)
     if (isRare) for (const step of steps) taken.set(step, (taken.get(step) ?? 0) + 1)
     return isRare
   }

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSigner } from 'fast-jwt'
 import { sql } from 'kysely'
-import type { Test } from 'tap'
+import root, { type Test } from 'tap'
 import { type Audience, signAccessToken } from '../../src/auth/access-tokens.ts'
 import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { startApp, type TestApp, testSecret } from '../support/app.ts'
@@ -129,6 +129,17 @@ export function accessInput(access: Access) {
     [bases].flat().map(basePath => ({ providerId, basePath })),
   )
   return { restrictions }
+}
+
+let shared: Promise<World> | undefined
+
+/**
+ * Returns the world with people that the tests of one process share, because making it takes seconds. They change none of its people,
+ * groups and keys.
+ */
+export function sharedWorld(): Promise<World> {
+  shared ??= createWorld(root, { people: true })
+  return shared
 }
 
 /**
