@@ -12,6 +12,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { atNight } from '../support/extent.ts'
 import { connectSsh, RawSftp, type Reply, startWithSftp, text, textAt, uint32, uint64 } from './server.ts'
 
 const types = {
@@ -100,7 +101,7 @@ t.test('recorded clients', async t => {
     t.equal((await raw.request(types.extended, text('statvfs@openssh.com'), text('/files'))).type, 201)
   })
 
-  t.test('FileZilla', async t => {
+  await atNight(t, 'FileZilla', async t => {
     const raw = await open(t, 3)
     t.equal(pathIn(await raw.request(types.realpath, text('.'))), '/')
     t.equal((await raw.request(types.mkdir, text('/files/zilla'), uint32(0))).status, ok)
