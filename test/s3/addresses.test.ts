@@ -6,6 +6,7 @@ import { GetObjectCommand, ListBucketsCommand, ListObjectsV2Command, PutObjectCo
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
 import { startNginx } from '../servers/nginx.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { codeOf, createS3World } from './world.ts'
 
@@ -68,7 +69,7 @@ t.test('addresses and credentials of S3', async t => {
     t.equal(asKey.status, 401)
   })
 
-  await t.test('behind a proxy that changes the host and the path', async t => {
+  await atNight(t, 'behind a proxy that changes the host and the path', async t => {
     const behind = await app.replica({
       settings: { publicUrl: 'http://public.stowage.test:8080/base', basePath: '/base', trustedProxies: ['127.0.0.1'] },
     })
@@ -109,7 +110,7 @@ t.test('addresses and credentials of S3', async t => {
     await until(async () => (await codeOf(world.client(expired).send(list))) === 'AccessDenied')
   })
 
-  await t.test('the limit of requests counts those over S3', async t => {
+  await atNight(t, 'the limit of requests counts those over S3', async t => {
     const limited = await app.replica({ settings: { rateLimit: 20 } })
     const client = world.client(keys, { endpoint: `${limited.url}/s3` })
     const codes = await Promise.all(Array.from({ length: 30 }, () => codeOf(client.send(list))))

@@ -19,6 +19,7 @@ import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { googleDrive, s3 } from '../hostile/back-ends.ts'
+import { extent, isNight } from '../support/extent.ts'
 import { davClient, resourcesIn } from '../webdav/client.ts'
 import { codeOf, createS3World } from './world.ts'
 
@@ -31,7 +32,7 @@ const Metadata = { mtime: String(modified.getTime() / 1000) }
 t.setTimeout(300_000)
 
 t.test('other storages', async t => {
-  const backEnds = [await s3(t), await googleDrive(t)]
+  const backEnds = [await s3(t), ...(isNight ? [await googleDrive(t)] : [])]
   const world = await createS3World(t, {
     adapters: folder => [
       localAdapter({ localRoots: [folder], dataFolder: '/nowhere' }) as AdapterDefinition,
@@ -68,7 +69,7 @@ t.test('other storages', async t => {
     }
   }
 
-  for (const Bucket of ['s3-bucket', drive]) {
+  for (const Bucket of extent({ gate: ['s3-bucket'], nightly: ['s3-bucket', drive] })) {
     await t.test(`objects on ${Bucket}`, async t => {
       const put = (Key: string, Body: string, more: object = {}) =>
         client.send(new PutObjectCommand({ Bucket, Key, Body, ...more }))

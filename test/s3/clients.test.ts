@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { DeleteObjectCommand, ListObjectVersionsCommand, PutObjectLockConfigurationCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { requirePrograms } from '../servers/programs.ts'
-import { atNight } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { codeOf, createS3World } from './world.ts'
 
 const run = promisify(execFile)
@@ -46,7 +46,7 @@ t.test('programs that speak S3', async t => {
     'a b/ü (1)+&.txt': Buffer.from('names'),
     'deep/er/still/deeper.bin': randomBytes(200_000),
     // Larger than the parts of the programs.
-    'large.bin': randomBytes(18 * mib),
+    'large.bin': randomBytes(extent({ gate: 11, nightly: 18 }) * mib),
   }
   for (const [name, bytes] of Object.entries(files)) {
     await mkdir(dirname(join(home, 'in', name)), { recursive: true })
@@ -98,7 +98,7 @@ t.test('programs that speak S3', async t => {
     await call('restic', ...repository, 'check')
   })
 
-  await t.test('rclone and restic back up into a bucket with Object Lock', async t => {
+  await atNight(t, 'rclone and restic back up into a bucket with Object Lock', async t => {
     const { s3: keys } = await world.createKey({ scopes: ['admin'] })
     const configure = new PutObjectLockConfigurationCommand({
       Bucket: 'files',

@@ -30,6 +30,7 @@ import { claimVersion, deleteVersionRow, insertVersion, markKept, removeVersion 
 import { insertLockIntents, type NewLockIntent } from '../../src/db/object-lock-intents.ts'
 import { deleteEndedObjectLocks, findObjectLocks } from '../../src/db/object-locks.ts'
 import { createLocks } from '../../src/storage/locks.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { codeOf, createS3World } from './world.ts'
 
@@ -306,7 +307,7 @@ t.test('Object Lock over S3', async t => {
     t.equal((await versionsOf('n/put')).ids.length, 6, 'one version without a lock, and five with one')
   })
 
-  await t.test('a lock stays with its content when servers are killed and changes meet', async t => {
+  await atNight(t, 'a lock stays with its content when servers are killed and changes meet', async t => {
     const { db } = app
     const path = 'killed' as StoragePath
     const userId = (
@@ -405,7 +406,7 @@ t.test('Object Lock over S3', async t => {
     await configure(owner, null)
   })
 
-  await t.test('an upload whose server is killed before it locks its object leaves a lock', async t => {
+  await atNight(t, 'an upload whose server is killed before it locks its object leaves a lock', async t => {
     await configure(owner, { Mode: 'COMPLIANCE', Days: 1 })
     await put(writer, 'cut/replaced', 'before')
     await put(writer, 'cut/unlocked', 'before')

@@ -12,6 +12,7 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { BudgetShare } from '../../src/lib/byte-budget.ts'
 import { partBudget } from '../../src/services/uploads/limits.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { codeOf, createS3World } from './world.ts'
 
@@ -121,7 +122,7 @@ t.test('a completed upload keeps no bytes of other parts, and takes no more', as
   t.same(await stored(), { parts: 0, bytes: 0, counted: 0 })
 })
 
-t.test('an aborted upload takes no more bytes', async t => {
+atNight(t, 'an aborted upload takes no more bytes', async t => {
   const { app, s3, begin, send, stored } = await setUp(t)
   const upload = await begin('file')
   const late = send(app.url, upload, 2, 1.5 * mib)

@@ -15,6 +15,7 @@ import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { AdapterDefinition, NativeVersions, StorageProvider } from '../../adapters/contract.ts'
+import { atNight } from '../support/extent.ts'
 import { codeOf, createS3World } from './world.ts'
 
 const Bucket = 'files'
@@ -143,7 +144,7 @@ const versioned: AdapterDefinition = {
   },
 }
 
-t.test('an object of which the back end keeps very many versions hides no other key', async t => {
+atNight(t, 'an object of which the back end keeps very many versions hides no other key', async t => {
   const world = await createS3World(t, {
     adapters: folder => [localAdapter({ localRoots: [folder], dataFolder: join(folder, 'data') }), versioned],
   })
