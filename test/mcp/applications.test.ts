@@ -9,6 +9,7 @@ import t from 'tap'
 import { startApp } from '../support/app.ts'
 import { applicationOf, approveDocument, callback } from '../support/applications.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { freePort } from '../support/free-port.ts'
 
 const app = await startApp(t)
@@ -75,7 +76,7 @@ t.test('the present client connects, and refreshes its token', async t => {
   t.not(authProvider.kept.tokens.refresh_token, refresh_token, 'the client has refreshed its token')
 })
 
-t.test('the client before connects', async t => {
+atNight(t, 'the client before connects', async t => {
   const authProvider = provider()
   const transport = new EarlierTransport(endpoint, { authProvider })
   await t.rejects(new EarlierClient(own).connect(transport as never), { message: 'Unauthorized' })
@@ -88,7 +89,7 @@ t.test('the client before connects', async t => {
   t.match(listed, { structuredContent: { providers: [{ id: providerId }] } })
 })
 
-t.test('the official conformance tests of authorization servers pass', async t => {
+atNight(t, 'the official conformance tests of authorization servers pass', async t => {
   const port = await freePort()
   const clientId = await client.register({ redirect_uris: [`http://127.0.0.1:${port}/callback`] })
   const program = fileURLToPath(

@@ -19,7 +19,7 @@ t.setTimeout(300_000)
 const mebibyte = 1024 * 1024
 /** Bytes of the longest part of a file. Each byte of the test takes thirteen in its response. */
 const length = 128 * 1024
-const rounds = extent({ gate: 6, nightly: 20 })
+const rounds = extent({ gate: 2, nightly: 20 })
 
 /** Runs a server in another process, which reports the modules of the library that it loads. */
 async function startProcess(t: Test) {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import { type AdapterDefinition, apiVersion, StorageError } from '../../adapters/contract.ts'
+import { atNight } from '../support/extent.ts'
 import { toolCall } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { startMcpWorld } from './clients.ts'
@@ -94,7 +95,7 @@ t.test('a search stops after 20,000 entries', async t => {
   t.match(usage, { bytes: usage.files, isComplete: false })
 })
 
-t.test('a search stops after ten seconds and says so', async t => {
+atNight(t, 'a search stops after ten seconds and says so', async t => {
   const made = generated(path =>
     path === '' ? ['slow', 'a', 'b'].map(name => ({ name, isFolder: name === 'slow' })) : [],
   )

@@ -45,7 +45,7 @@ t.test('real clients', async t => {
     )
   })
 
-  await t.test('rclone copies, checks, syncs and moves trees', async t => {
+  await atNight(t, 'rclone copies, checks, syncs and moves trees', async t => {
     const { stdout: password } = await start('rclone', 'obscure', key)
     const remote = { RCLONE_CONFIG_D_TYPE: 'webdav', RCLONE_CONFIG_D_URL: url, RCLONE_CONFIG_D_VENDOR: 'owncloud' }
     const settings = { ...env, ...remote, RCLONE_CONFIG_D_USER: 'x', RCLONE_CONFIG_D_PASS: password.trim() }
