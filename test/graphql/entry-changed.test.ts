@@ -15,6 +15,7 @@ import {
 } from '../../src/services/events/index.ts'
 import { startApp, type TestApp, type TestAppOptions } from '../support/app.ts'
 import { type EventStream, openEvents } from '../support/events.ts'
+import { extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 const follow = `subscription ($providerId: ID!, $path: String!) {
@@ -162,7 +163,7 @@ t.test('a change shows only paths within the location that is followed', async (
       if (found === null) return !(isSame && isRelated)
       return isSame && isRelated && isWithin(found.path, followed.path)
     }),
-    { numRuns: 5000 },
+    { numRuns: extent({ gate: 1000, nightly: 5000 }) },
   )
 })
 

@@ -82,13 +82,13 @@ t.test('a secret in use is never forgotten, and a released one is forgotten late
   const hold = redaction.hold(first, twice)
   const again = redaction.hold(twice)
   let most = 0
-  for (let n = 0; n < 5000; n++) {
+  for (let n = 0; n < extent({ gate: 1000, nightly: 5000 }); n++) {
     const secret = random()
     using _held = redaction.hold(secret)
     if (redaction.redact(secret) !== '[redacted]') t.fail('a secret in use was not redacted')
     most = Math.max(most, redaction.size)
   }
-  t.equal(redaction.redact(`${first} ${twice}`), '[redacted] [redacted]', 'after 5,000 others')
+  t.equal(redaction.redact(`${first} ${twice}`), '[redacted] [redacted]', 'after many others')
   t.ok(most < 21_000, `the search has up to ${most} texts`)
   hold[Symbol.dispose]()
   hold[Symbol.dispose]()

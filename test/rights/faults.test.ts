@@ -1,5 +1,5 @@
 /**
- * Rights in memory while processes are paused and killed: three servers on one PostgreSQL, requests on all of them at all times,
+ * Rights in memory while processes are paused and killed: three servers (two by day) on one PostgreSQL, requests on all of them at all times,
  * and changes of rights by any of them. A request that begins when a change has returned must be decided by the new rights.
  */
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,9 @@ import { extent } from '../support/extent.ts'
 import { type Program, startProgram, temporaryFolder } from '../support/program.ts'
 import { randomNumbers } from '../support/random.ts'
 
-const changesCount = Number(process.env.RIGHTS_CHANGES) || extent({ gate: 12, nightly: 10_000 })
+const changesCount = Number(process.env.RIGHTS_CHANGES) || extent({ gate: 8, nightly: 10_000 })
+/** Servers beside the first one. */
+const others = extent({ gate: 1, nightly: 2 })
 /** Changes that run at the same time. */
 const atOnce = 8
 /** Milliseconds that a server is paused, at most: longer than a lease. */
@@ -40,7 +42,7 @@ t.test(`${changesCount} changes of rights hold at once on all servers`, { timeou
   }
   const launch = () => startProgram(t, { environment })
   const first = await launch()
-  const programs: Program[] = [first, ...(await Promise.all([launch(), launch()]))]
+  const programs: Program[] = [first, ...(await Promise.all(Array.from({ length: others }, launch)))]
   const random = randomNumbers(Number(process.env.SEED) || 29)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
   const { token: owner } = await client(first.url).register('owner@example.org')
@@ -62,7 +64,7 @@ t.test(`${changesCount} changes of rights hold at once on all servers`, { timeou
   const disturb = async () => {
     while (!stop.signal.aborted) {
       await sleep(200 + random() * 1500)
-      const index = 1 + Math.floor(random() * 2)
+      const index = 1 + Math.floor(random() * others)
       const victim = programs[index]
       if (!victim || stop.signal.aborted) continue
       if (random() < 0.25) {
@@ -75,7 +77,7 @@ t.test(`${changesCount} changes of rights hold at once on all servers`, { timeou
       }
     }
   }
-  const running = [load(), load(), load(), disturb()]
+  const running = [...Array.from({ length: extent({ gate: 1, nightly: 3 }) }, load), disturb()]
 
   const late: string[] = []
   const times: number[] = []

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { isNight } from '../support/extent.ts'
 import { isBroken, type Rule, rules, type State, start, steps } from './protocol.ts'
 
 /** Explores all states, and returns the way to the first one that breaks the promise. */
@@ -33,7 +34,9 @@ t.test('no order of the steps lets a process decide by a value that a returned c
   t.ok(returned > 1000, `${returned} of them after the change has returned`)
 })
 
-for (const rule of rules) {
+for (const [index, rule] of rules.entries()) {
+  // By day, a third of the rules.
+  if (!isNight && index % 3 > 0) continue
   t.test(`without the rule "${rule}", the promise is broken`, async t => {
     t.ok(explore(rule).broken, 'an order of steps that breaks it')
   })
