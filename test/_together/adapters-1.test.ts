@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['adapters'], 0, 3)
+await together(['adapters'], 0, 2)

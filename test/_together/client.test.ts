@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['client', 'rights', 'servers', 'thumbnails'])
+await together(['client', 'graphql', 'rights', 'servers', 'thumbnails'])

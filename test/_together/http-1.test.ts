@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['http'], 0, 4)
+await together(['http'], 0, 2)

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['http'], 1, 4)
+await together(['http'], 1, 2)

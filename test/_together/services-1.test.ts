@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['services'], 0, 4)
+await together(['services'], 0, 2)

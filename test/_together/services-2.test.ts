@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['services'], 1, 4)
+await together(['services'], 1, 2)

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['web'], 0, 3)
+await together(['web'], 0, 2)

@@ -55,4 +55,4 @@ runConformance(t, 'google-drive', harness, [
   'the method setModifiedAt',
   'the method presign',
 ])
-runVersionCases(t, harness)
+runVersionCases(t, harness, 0)

@@ -53,4 +53,4 @@ runConformance(t, 'onedrive', harness, [
   'the method setModifiedAt',
   'the method presign',
 ])
-runVersionCases(t, harness)
+runVersionCases(t, harness, 1)

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['http'], 3, 4)
+await together(['cli'])

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['adapters'], 2, 3)
+await together(['catalogue'])
