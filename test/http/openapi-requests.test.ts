@@ -28,10 +28,10 @@ const isThorough = process.env.MATRIX === 'all'
 /** Returns the number of requests for each parameter of an operation. */
 function runsOf(operationId: string): number {
   // Uploads by share links are the same code as those of members.
-  if (operationId.endsWith('ToShare')) return extent({ gate: 2, nightly: 5 })
+  if (operationId.endsWith('ToShare')) return extent({ gate: 3, nightly: 5 })
   if (isThorough) return 1000
   // A download has too many kinds of responses for a few requests, and few requests to the others succeed.
-  const gate = { download: 30, createUpload: 4, appendToUpload: 8, storeConsoleSession: 8 }[operationId] ?? 2
+  const gate = { download: 50, appendToUpload: 8, storeConsoleSession: 8 }[operationId] ?? 4
   return extent({ gate, nightly: 50 })
 }
 const ajv = new Ajv2020({ strict: false })
