@@ -382,7 +382,7 @@ if (files) {
     }
   })
 
-  t.test('a phone in dark mode shows folders without scrolling sideways, and fingers select and sort', async t => {
+  atNight(t, 'a phone in dark mode shows folders without scrolling sideways, and fingers select and sort', async t => {
     const long = 'a rather long name of a file that does not fit on a phone.txt'
     const { page: address, at } = await store('phone', { [long]: 'x', 'b/c': '', 'old.txt': '' })
     await utimes(at('old.txt'), 0, 0)

@@ -407,7 +407,7 @@ if (files) {
     await row(page, name).waitFor()
   }
 
-  t.test('tabs show what others change, over one connection, which outlives the tab that began it', async t => {
+  atNight(t, 'tabs show what others change, over one connection, which outlives the tab that began it', async t => {
     const [one, two] = [
       await store('first tab', { 'a.txt': 'a', 'sub/b.txt': 'b' }),
       await store('second tab', { 'c.txt': 'c' }),

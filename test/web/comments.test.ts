@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Locator } from 'playwright-core'
 import t from 'tap'
 import { mentionBefore, partsOf, toStored, toTyped } from '../../web/src/files/comments/mention-text.ts'
-import { inTurn } from '../support/extent.ts'
+import { inTurn, isNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
@@ -32,7 +32,7 @@ t.test('a field shows names where the server stores ids', t => {
 
 const isFocused = (locator: Locator) => until(() => locator.evaluate(each => each === document.activeElement))
 
-const files = await startFiles(t)
+const files = isNight ? await startFiles(t) : null
 if (files) {
   const { app, owner, open, store } = files
   const invited = 'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }'

@@ -110,7 +110,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  t.test('text, images, sound and PDF files have a preview', async t => {
+  atNight(t, 'text, images, sound and PDF files have a preview', async t => {
     const files = {
       'page.html': '<script>document.title = "ran"</script>',
       'pixel.png': pixel,

@@ -46,7 +46,7 @@ if (files) {
     }
   })
 
-  t.test('the first page shows storages with their space, the newest files, and what changed', async t => {
+  atNight(t, 'the first page shows storages with their space, the newest files, and what changed', async t => {
     const photo = await sharp({ create: { width: 80, height: 60, channels: 3, background: '#37a' } })
       .png()
       .toBuffer()
@@ -117,8 +117,8 @@ if (files) {
     t.equal(await colorsOf(page), 'light dark')
   })
 
-  atNight(t, 'every page is in the navigation, and the old addresses of pages lead to the new ones', async t => {
-    for (const viewport of inTurn([wide, phone])) {
+  atNight(t, 'old addresses of pages lead to the new ones, and a phone has every page', async t => {
+    for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       for (const [before, after] of [
         ['/settings/jobs', '/jobs'],
@@ -144,6 +144,36 @@ if (files) {
       await page.goto('/trash')
       await page.waitForURL(/\/trash\/[0-9a-f-]{36}$/)
     }
+  })
+
+  t.test('every page of the navigation and of the settings opens', async t => {
+    const page = await open(t, { viewport: wide })
+    await page.goto('/files')
+    /** Follows all links of a navigation and returns the titles of their pages. */
+    const titlesOf = async (navigation: string) => {
+      const links = page.getByRole('navigation', { name: navigation, exact: true }).getByRole('link')
+      await links.first().waitFor()
+      const titles: string[] = []
+      for (const address of await links.evaluateAll(all => all.map(link => link.getAttribute('href') ?? ''))) {
+        if (address === '/files') continue
+        await page.locator(`nav a[href="${address}"]`).first().click()
+        await page.waitForURL(url => url.pathname.startsWith(address))
+        const title = page.getByRole('heading', { level: 1 })
+        await title.waitFor()
+        await page.locator('.loading').first().waitFor({ state: 'detached' })
+        await isGood(t, page)
+        titles.push((await title.textContent()) ?? '')
+      }
+      return titles
+    }
+    const pages = await titlesOf('Main')
+    for (const title of ['Recent', 'Shared with me', 'Shared by me', 'Activity', 'Jobs', 'Profile'])
+      t.ok(pages.includes(title), `${title} in ${pages}`)
+    await page.goto('/settings')
+    const settings = await titlesOf('Settings')
+    for (const title of ['Security', 'API keys', 'Storages', 'Members', 'Webhooks'])
+      t.ok(settings.includes(title), `${title} in ${settings}`)
+    t.ok(settings.length > 12, `${settings}`)
   })
 
   atNight(t, 'a phone adds files from any page with its large button', async t => {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { build, type Rollup } from 'vite'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { startBrowser, visit } from './browser.ts'
 import type { OtherOriginPage, PageRequest } from './other-origin-page.ts'
 
@@ -28,7 +29,7 @@ async function serveOtherApplication(t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-t.test('a browser application of an allowed origin calls the whole API with a key', async t => {
+atNight(t, 'a browser application of an allowed origin calls the whole API with a key', async t => {
   const browser = await startBrowser(t)
   if (!browser) return
   const origin = await serveOtherApplication(t)

@@ -102,7 +102,7 @@ t.test('a key is created, works with curl, and stops working when it is revoked'
   t.same(page.faults, [])
 })
 
-t.test('an invited member registers and sees no pages of administrators', async t => {
+atNight(t, 'an invited member registers and sees no pages of administrators', async t => {
   const app = await startApp(t)
   const browser = await startBrowser(t)
   if (!browser) return
@@ -247,7 +247,7 @@ atNight(t, 'consent is given in another tab, and the page continues by itself', 
   t.same(page.faults, [])
 })
 
-t.test('a storage is tested, reconfigured and disconnected', async t => {
+atNight(t, 'a storage is tested, reconfigured and disconnected', async t => {
   const app = await startApp(t)
   const browser = await startBrowser(t)
   if (!browser) return

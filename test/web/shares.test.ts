@@ -33,7 +33,7 @@ if (files) {
     return url.slice(app.url.length)
   }
 
-  t.test('a folder is shared with a person, who finds it, until they are removed', async t => {
+  atNight(t, 'a folder is shared with a person, who finds it, until they are removed', async t => {
     const from = await store('members', { 'team/a.txt': 'content of a', 'team/pictures/dot.png': png })
     const join = async (email: string) => {
       const made = await app.ask('mutation { createInvite(input: { role: NONE }) { invite } }', {}, owner.token)

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { startNginx } from '../servers/nginx.ts'
 import { startApp } from '../support/app.ts'
 import { client, password } from '../support/client.ts'
-import { inTurn } from '../support/extent.ts'
+import { atNight, inTurn } from '../support/extent.ts'
 import { freePort } from '../support/free-port.ts'
 import { startBrowser, visit } from './browser.ts'
 
@@ -64,7 +64,7 @@ for (const [what, proxyPass] of inTurn(variants)) {
 }
 
 for (const [what, proxyPass] of inTurn(variants)) {
-  t.test(`the console works behind a proxy that ${what}`, async t => {
+  atNight(t, `the console works behind a proxy that ${what}`, async t => {
     const { app, publicUrl } = await setUp(t, proxyPass)
     const browser = await startBrowser(t)
     if (!browser) return

@@ -215,7 +215,7 @@ if (files) {
     },
   )
 
-  t.test('an upload continues after a lost connection, a pause and a reload', async t => {
+  atNight(t, 'an upload continues after a lost connection, a pause and a reload', async t => {
     const to = await store('resume')
     const content = randomBytes(24 * 1024 * 1024)
     const file = join(app.folder, 'large.bin')

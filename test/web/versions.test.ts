@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import t from 'tap'
 import { diffTexts, sideBySide, type TextDiff } from '../../web/src/files/versions/diff.ts'
-import { atNight, inTurn } from '../support/extent.ts'
+import { atNight, inTurn, isNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { button, dialog, isGood, row, startFiles } from './files.ts'
 
@@ -49,7 +49,7 @@ t.test('two texts are compared by lines and words', async t => {
   t.equal(diffTexts(huge ?? '', different ?? ''), null)
 })
 
-const files = await startFiles(t)
+const files = isNight ? await startFiles(t) : null
 if (files) {
   const { app, owner, open, store } = files
   const update = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'

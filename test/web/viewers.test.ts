@@ -85,7 +85,7 @@ const files = await startFiles(t)
 if (files) {
   const { app, owner, open, store } = files
 
-  t.test('the frame leads to the files beside, shares and deletes', async t => {
+  atNight(t, 'the frame leads to the files beside, shares and deletes', async t => {
     const [small, large] = await Promise.all([
       twoColors(300, 200).jpeg().toBuffer(),
       // Noise, so that the file is too large to load where its image is enough.

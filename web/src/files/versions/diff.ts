@@ -33,7 +33,7 @@ interface DiffPart {
 /** Lines that are shown around a change. */
 const context = 3
 /** Lines that differ. The time grows with the square of their number, to about a second. */
-const maxEditLength = 6000
+const maxEditLength = 4000
 /** Each is several elements of the page. */
 export const maxLines = 3000
 /** Characters. The words of longer lines are not compared. */

@@ -3,9 +3,8 @@ import { rm, utimes } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { atNight, inTurn } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { button, dialog, isGood, row, startFiles } from './files.ts'
+import { until } from '../../support/until.ts'
+import { button, dialog, isGood, row, startFiles } from '../../web/files.ts'
 
 const tile = (page: Page, name: string) =>
   page.getByRole('list', { name: 'Folders by size' }).getByRole('link', { name: new RegExp(`^${name} `) })
@@ -30,12 +29,10 @@ if (files) {
   }
   await until(isIndexed, { within: 60_000 })
 
-  for (const [name, viewport] of inTurn(
-    Object.entries({
-      desktop: { width: 1280, height: 800 },
-      phone: { width: 390, height: 844 },
-    }),
-  )) {
+  for (const [name, viewport] of Object.entries({
+    desktop: { width: 1280, height: 800 },
+    phone: { width: 390, height: 844 },
+  })) {
     t.test(`the map leads from all storages to the folder that takes up space: ${name}`, async t => {
       const page = await open(t, { viewport })
       await page.goto('/files')
@@ -63,7 +60,7 @@ if (files) {
     })
   }
 
-  atNight(t, 'the largest and oldest files and the duplicates have the actions of the file list', async t => {
+  t.test('the largest and oldest files and the duplicates have the actions of the file list', async t => {
     const page = await open(t)
     await page.goto(`/insight/${disk.id}`)
     await page.getByText('5 files, 1.10 MB').waitFor()
@@ -91,7 +88,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  atNight(t, 'a person sees only the folders that they may read', async t => {
+  t.test('a person sees only the folders that they may read', async t => {
     const reader = await app.register('reader@example.org')
     const providerAccess = { restrictions: [{ providerId: disk.id, basePath: '/Videos/Raw' }] }
     const change = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
@@ -108,7 +105,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  atNight(t, 'an empty storage says that nothing is indexed', async t => {
+  t.test('an empty storage says that nothing is indexed', async t => {
     const empty = await store('Empty', { 'a/b': '' })
     await rm(empty.at('a'), { recursive: true })
     await until(isIndexed, { within: 60_000 })

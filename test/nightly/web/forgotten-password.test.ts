@@ -1,9 +1,8 @@
 /** Somebody who forgot their password asks for a link by email, and sets a new one with it. */
 import t from 'tap'
-import { mailServer } from '../servers/smtp.ts'
-import { inTurn } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { button, isGood, main, startFiles } from './files.ts'
+import { mailServer } from '../../servers/smtp.ts'
+import { until } from '../../support/until.ts'
+import { button, isGood, main, startFiles } from '../../web/files.ts'
 
 const newPassword = 'a wholly new sentence'
 const server = await mailServer(t)
@@ -28,7 +27,7 @@ if (files) {
       { width: 1280, height: 800 },
       { width: 390, height: 844 },
     ]
-    for (const viewport of inTurn(widths)) {
+    for (const viewport of widths) {
       const email = `forgetful-${viewport.width}@example.org`
       const made = await app.ask('mutation { createInvite(input: { role: EDITOR }) { invite } }', {}, owner.token)
       await app.register(email, { invite: made.createInvite.invite })

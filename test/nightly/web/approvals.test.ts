@@ -1,7 +1,7 @@
 /** Tests the setting, the badge and the page with which a person approves or refuses what agents want to do. */
 import t from 'tap'
-import { toolCall, toolOutcome } from '../support/mcp.ts'
-import { button, isGood, startFiles } from './files.ts'
+import { toolCall, toolOutcome } from '../../support/mcp.ts'
+import { button, isGood, startFiles } from '../../web/files.ts'
 
 const wide = { width: 1280, height: 800 }
 const phone = { width: 390, height: 844 }

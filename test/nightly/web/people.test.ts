@@ -1,12 +1,11 @@
 /** Tests the pages about oneself and about others: names, sessions, links for a new password, notes of invites, the audit log. */
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { password } from '../support/client.ts'
-import { atNight, inTurn } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { davClient, lockInfo } from '../webdav/client.ts'
-import { signIn } from './browser.ts'
-import { button, dialog, isGood, main, openNavigation, row, signOut, startFiles } from './files.ts'
+import { password } from '../../support/client.ts'
+import { until } from '../../support/until.ts'
+import { signIn } from '../../web/browser.ts'
+import { button, dialog, isGood, main, openNavigation, row, signOut, startFiles } from '../../web/files.ts'
+import { davClient, lockInfo } from '../../webdav/client.ts'
 
 const newPassword = 'a wholly new sentence'
 const wide = { width: 1280, height: 800 }
@@ -25,7 +24,7 @@ if (files) {
     return (await app.graphql(login, { input: { email, password: given } })).errors.length === 0
   }
 
-  atNight(t, 'people change their name', async t => {
+  t.test('people change their name', async t => {
     const { token } = await join('named@example.org', 'VIEWER')
     for (const [viewport, name] of [[wide, 'Nadia'] as const, [phone, 'Nadia P.'] as const]) {
       const page = await open(t, { token, viewport })
@@ -41,9 +40,9 @@ if (files) {
     await page.getByText('Welcome back, Nadia P.', { exact: true }).waitFor()
   })
 
-  atNight(t, 'sessions say from where they were started, and all others can be ended', async t => {
+  t.test('sessions say from where they were started, and all others can be ended', async t => {
     const { token } = await join('sessions@example.org', 'VIEWER')
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const others = [await signIn(app, 'sessions@example.org'), await signIn(app, 'sessions@example.org')]
       // The browser itself signs in, so that its name is known.
       const page = await open(t, { token: '', viewport })
@@ -70,9 +69,9 @@ if (files) {
     t.equal((await app.graphql('{ me { id } }', {}, token)).status, 401)
   })
 
-  atNight(t, 'an administrator gives a member several folders of a storage', async t => {
+  t.test('an administrator gives a member several folders of a storage', async t => {
     const { id } = await store('shelves', { 'red/a.txt': 'a', 'green/deep/b.txt': 'b', 'blue/c.txt': 'c' })
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const email = `shelf-${viewport.width}@example.org`
       const { token } = await join(email, 'EDITOR')
       const page = await open(t, { viewport })
@@ -142,8 +141,8 @@ if (files) {
     }
   })
 
-  atNight(t, 'an administrator passes a link on, with which a member sets a new password', async t => {
-    for (const viewport of inTurn([wide, phone])) {
+  t.test('an administrator passes a link on, with which a member sets a new password', async t => {
+    for (const viewport of [wide, phone]) {
       const email = `forgetful-${viewport.width}@example.org`
       await join(email, 'EDITOR')
       const page = await open(t, { viewport })
@@ -190,8 +189,8 @@ if (files) {
     t.notMatch(app.logged(), /reset-password#/)
   })
 
-  atNight(t, 'an invite has a note, which tells it from others', async t => {
-    for (const viewport of inTurn([wide, phone])) {
+  t.test('an invite has a note, which tells it from others', async t => {
+    for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       await page.goto('/settings/members')
       await button(page, 'Invite').click()
@@ -210,7 +209,7 @@ if (files) {
     await app.upload(owner.token, id, '/=formula.txt', 'x')
     await app.download(owner.token, id, '/team/missing.txt')
     await app.app.services.audit.flush()
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       await page.goto('/settings')
       await page.getByRole('link', { name: 'Audit log' }).click()
@@ -253,7 +252,7 @@ if (files) {
     await reader.getByText('Only administrators can see this page').waitFor()
   })
 
-  atNight(t, 'a lock is shown, and an administrator ends it', async t => {
+  t.test('a lock is shown, and an administrator ends it', async t => {
     const { page: address } = await store('locked', { 'report.txt': 'text', 'free.txt': 'text' })
     const { key } = await app.createKey(owner.token, { name: 'dav', scopes: ['write'] })
     const locked = await davClient(app, key)('LOCK', '/locked/report.txt', {
@@ -276,9 +275,9 @@ if (files) {
     await row(page, 'report.txt').getByText('Locked by').waitFor({ state: 'detached' })
   })
 
-  atNight(t, 'an administrator holds a file, and an owner releases it', async t => {
+  t.test('an administrator holds a file, and an owner releases it', async t => {
     const { page: address } = await store('held', { 'contract.txt': 'text' })
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       await page.goto(address)
       await row(page, 'contract.txt').getByRole('button', { name: 'Actions' }).click()
@@ -299,7 +298,7 @@ if (files) {
     }
   })
 
-  atNight(t, 'details show the path, the checksum, the size and the history of an entry', async t => {
+  t.test('details show the path, the checksum, the size and the history of an entry', async t => {
     const { id, page: address } = await store('details', {
       'set/a.txt': 'aa',
       'set/deep/b.txt': 'bbb',
@@ -308,7 +307,7 @@ if (files) {
     await app.upload(owner.token, id, '/plain.txt', 'plain', '&conflict=replace')
     await app.app.services.audit.flush()
     const { token: reader } = await join('watcher@example.org', 'VIEWER')
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
       await page.goto(address)
@@ -342,10 +341,10 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  atNight(t, 'the navigation leads to storages, folders and the files that were opened last', async t => {
+  t.test('the navigation leads to storages, folders and the files that were opened last', async t => {
     const { page: address } = await store('sidebar', { 'a/b/c.txt': 'ccc', 'a/d/e.txt': '', 'z.txt': '' })
     await store('another storage')
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       await page.goto(`${address}/a/b?file=c.txt`)
       await page.getByRole('button', { name: 'Close' }).click()

@@ -2,9 +2,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { applicationOf } from '../support/applications.ts'
-import { atNight, inTurn } from '../support/extent.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { applicationOf } from '../../support/applications.ts'
+import { button, dialog, isGood, startFiles } from '../../web/files.ts'
 
 const wide = { width: 1280, height: 800 }
 const phone = { width: 390, height: 844 }
@@ -26,7 +25,7 @@ if (files) {
   const redirect_uri = `http://127.0.0.1:${(application.address() as AddressInfo).port}/callback`
 
   t.test('a person consents, and revokes the connection', async t => {
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const clientId = await client.register({ client_name: `Agent ${viewport.width}` })
       const { query, verifier } = client.request(clientId, { redirect_uri, resource: `${app.url}/mcp` })
       const page = await open(t, { viewport })
@@ -68,7 +67,7 @@ if (files) {
     }
   })
 
-  atNight(t, 'a person refuses, and an application learns of its mistakes', async t => {
+  t.test('a person refuses, and an application learns of its mistakes', async t => {
     const clientId = await client.register()
     const page = await open(t, { viewport: wide })
     await page.goto(`/oauth/authorize?${client.request(clientId, { redirect_uri }).query}`)
@@ -90,7 +89,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  atNight(t, 'a visitor signs in first, and comes back', async t => {
+  t.test('a visitor signs in first, and comes back', async t => {
     const { query } = client.request(await client.register(), { redirect_uri })
     const page = await open(t, { token: '', viewport: phone })
     await page.context().clearCookies()

@@ -1,11 +1,10 @@
 /** The service worker: files that a device keeps, and files that other programs share. */
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { faultProxy } from '../servers/fault-proxy.ts'
-import { atNight } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { signIn, visit } from './browser.ts'
-import { button, isGood, row, signOut, startFiles } from './files.ts'
+import { faultProxy } from '../../servers/fault-proxy.ts'
+import { until } from '../../support/until.ts'
+import { signIn, visit } from '../../web/browser.ts'
+import { button, isGood, row, signOut, startFiles } from '../../web/files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -131,7 +130,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  atNight(t, 'files that another program shares are uploaded to the folder that the person chooses', async t => {
+  t.test('files that another program shares are uploaded to the folder that the person chooses', async t => {
     const disk = await store('shared', { 'trips/a.txt': 'a' })
     await store('not shared')
     const token = await signIn(app, 'owner@example.org')
@@ -217,7 +216,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  atNight(t, 'another account finds nothing of the one before', async t => {
+  t.test('another account finds nothing of the one before', async t => {
     const { token } = await app.register('second@example.org')
     const page = await visit(browser, app, { token })
     t.teardown(() => page.context().close())

@@ -1,7 +1,6 @@
 /** The quota of a storage: administrators set it, and everybody sees their own. */
 import t from 'tap'
-import { atNight, inTurn } from '../support/extent.ts'
-import { button, dialog, isGood, row, startFiles } from './files.ts'
+import { button, dialog, isGood, row, startFiles } from '../../web/files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -9,7 +8,7 @@ if (files) {
   await store('Disk', { 'a.bin': 'a'.repeat(1_500_000) })
   const viewports = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } }
 
-  for (const [name, viewport] of inTurn(Object.entries(viewports))) {
+  for (const [name, viewport] of Object.entries(viewports)) {
     t.test(`an administrator sets the quota of a storage: ${name}`, async t => {
       const page = await open(t, { viewport })
       await page.goto('/settings/storages')
@@ -36,7 +35,7 @@ if (files) {
     })
   }
 
-  atNight(t, 'an administrator sets the quotas of a folder and of a member', async t => {
+  t.test('an administrator sets the quotas of a folder and of a member', async t => {
     const { page: address } = await store('Team', { 'team/b.bin': 'b'.repeat(1_500_000) })
     const { createInvite } = await app.ask(
       'mutation { createInvite(input: { role: EDITOR, providerAccess: { all: true } }) { invite } }',
@@ -66,7 +65,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  atNight(t, 'people see their own quota in their profile', async t => {
+  t.test('people see their own quota in their profile', async t => {
     await app.ask(
       'mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }',
       { input: { userId: owner.id, bytes: 5_000_000_000 } },

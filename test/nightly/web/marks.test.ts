@@ -1,15 +1,14 @@
 /** Stars and tags in the console. */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { inTurn } from '../support/extent.ts'
-import { button, dialog, isGood, openNavigation, pick, row, startFiles } from './files.ts'
+import { button, dialog, isGood, openNavigation, pick, row, startFiles } from '../../web/files.ts'
 
 const files = await startFiles(t)
 if (files) {
   const { open, store } = files
   const sizes = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } }
 
-  for (const [name, viewport] of inTurn(Object.entries(sizes))) {
+  for (const [name, viewport] of Object.entries(sizes)) {
     t.test(`a person finds what they have marked: ${name}`, async t => {
       const isPhone = viewport.width < 600
       const storage = `Disk ${randomUUID().slice(0, 4)}`

@@ -3,9 +3,8 @@ import { utimes, writeFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import t from 'tap'
-import { atNight } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { button, chooseView, dialog, isGood, row, startFiles } from './files.ts'
+import { until } from '../../support/until.ts'
+import { button, chooseView, dialog, isGood, row, startFiles } from '../../web/files.ts'
 
 t.setTimeout(300_000)
 
@@ -126,7 +125,7 @@ if (files) {
     t.pass('the view is kept')
   })
 
-  atNight(t, 'at most eight thumbnails are asked for at once, and those that scroll away are canceled', async t => {
+  t.test('at most eight thumbnails are asked for at once, and those that scroll away are canceled', async t => {
     const page = await open(t)
     const thumbnails = await watchThumbnails(page)
     let isHeld = false
@@ -162,7 +161,7 @@ if (files) {
     t.ok(thumbnails.most <= 8, `${thumbnails.most} at once`)
   })
 
-  atNight(t, 'photos fill the window, with a slideshow and information', async t => {
+  t.test('photos fill the window, with a slideshow and information', async t => {
     const page = await open(t)
     await page.goto(trip.page)
     await row(page, 'notes.txt').waitFor()
@@ -192,7 +191,7 @@ if (files) {
     await page.getByRole('dialog').waitFor()
   })
 
-  atNight(t, 'on a phone, a finger selects photos and goes to the next one', async t => {
+  t.test('on a phone, a finger selects photos and goes to the next one', async t => {
     const page = await open(t, {
       viewport: { width: 390, height: 844 },
       isMobile: true,
@@ -230,25 +229,21 @@ if (files) {
     await row(page, 'more').waitFor()
   })
 
-  atNight(
-    t,
-    'a photo that no browser shows has an image from the server, and a folder without photos says so',
-    async t => {
-      const { page: address, at } = await store('Camera', { 'text/notes.txt': 'x' })
-      await writeFile(at('scan.tiff'), await sharp(imageOf(0)).tiff().toBuffer())
-      const page = await open(t)
-      await page.goto(`${address}?file=scan.tiff`)
-      const image = page.getByRole('dialog').getByRole('img', { name: 'scan.tiff' })
-      await image.waitFor()
-      await until(async () => (await image.evaluate(image => (image as HTMLImageElement).naturalWidth)) === 300)
-      await page.goto(`${address}/text`)
-      await row(page, 'notes.txt').waitFor()
-      await chooseView(page, 'Gallery')
-      await page.getByText('This folder has no photos and no videos').waitFor()
-      await isGood(t, page)
-      await button(page, 'Show all files').click()
-      await row(page, 'notes.txt').waitFor()
-      t.equal(await dialog(page).count(), 0)
-    },
-  )
+  t.test('a photo that no browser shows has an image from the server, and a folder without photos says so', async t => {
+    const { page: address, at } = await store('Camera', { 'text/notes.txt': 'x' })
+    await writeFile(at('scan.tiff'), await sharp(imageOf(0)).tiff().toBuffer())
+    const page = await open(t)
+    await page.goto(`${address}?file=scan.tiff`)
+    const image = page.getByRole('dialog').getByRole('img', { name: 'scan.tiff' })
+    await image.waitFor()
+    await until(async () => (await image.evaluate(image => (image as HTMLImageElement).naturalWidth)) === 300)
+    await page.goto(`${address}/text`)
+    await row(page, 'notes.txt').waitFor()
+    await chooseView(page, 'Gallery')
+    await page.getByText('This folder has no photos and no videos').waitFor()
+    await isGood(t, page)
+    await button(page, 'Show all files').click()
+    await row(page, 'notes.txt').waitFor()
+    t.equal(await dialog(page).count(), 0)
+  })
 }

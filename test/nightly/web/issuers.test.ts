@@ -1,10 +1,9 @@
 /** Tests the settings of single sign-on. */
 import t from 'tap'
-import { callbackPathOf } from '../../src/services/people/issuer-registry.ts'
-import { startIssuer } from '../servers/oidc.ts'
-import { inTurn } from '../support/extent.ts'
-import { isAccessible } from './browser.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { callbackPathOf } from '../../../src/services/people/issuer-registry.ts'
+import { startIssuer } from '../../servers/oidc.ts'
+import { isAccessible } from '../../web/browser.ts'
+import { button, dialog, isGood, startFiles } from '../../web/files.ts'
 
 const wide = { width: 1280, height: 800 }
 const phone = { width: 390, height: 844 }
@@ -17,7 +16,7 @@ if (files) {
   added.register([app.url + callbackPathOf(null, added.url)])
 
   t.test('an owner adds an issuer, tests it, changes it and removes it', async t => {
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const page = await open(t, { viewport })
       await page.goto('/settings/single-sign-on')
       const table = page.getByRole('table', { name: 'Issuers' })

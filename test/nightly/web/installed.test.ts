@@ -1,7 +1,7 @@
 /** The console as an app of the device. */
 import t from 'tap'
-import { until } from '../support/until.ts'
-import { button, isGood, startFiles } from './files.ts'
+import { until } from '../../support/until.ts'
+import { button, isGood, startFiles } from '../../web/files.ts'
 
 const files = await startFiles(t)
 if (files) {

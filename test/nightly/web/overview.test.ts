@@ -1,9 +1,8 @@
 /** The overview for administrators. */
 import { sql } from 'kysely'
 import t from 'tap'
-import { atNight, inTurn } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { isGood, main, startFiles } from './files.ts'
+import { until } from '../../support/until.ts'
+import { isGood, main, startFiles } from '../../web/files.ts'
 
 const files = await startFiles(t)
 if (files) {
@@ -12,12 +11,10 @@ if (files) {
   const disk = await store('Disk', { 'a.txt': 'a' })
   const archive = await store('Archive')
 
-  for (const [name, viewport] of inTurn(
-    Object.entries({
-      desktop: { width: 1280, height: 800 },
-      phone: { width: 390, height: 844 },
-    }),
-  )) {
+  for (const [name, viewport] of Object.entries({
+    desktop: { width: 1280, height: 800 },
+    phone: { width: 390, height: 844 },
+  })) {
     t.test(`the overview answers the questions of an administrator: ${name}`, async t => {
       for (const table of ['usage_days', 'lost_emails', 'server_processes']) {
         await sql`delete from ${sql.table(table)}`.execute(db)
@@ -75,7 +72,7 @@ if (files) {
     })
   }
 
-  atNight(t, 'each failure leads to the page that shows it, and a storage can be chosen', async t => {
+  t.test('each failure leads to the page that shows it, and a storage can be chosen', async t => {
     await sql`insert into usage_days (provider_id, day, files, bytes)
       values (${archive.id}, (now() at time zone 'utc')::date, 7, 7000000) on conflict do nothing`.execute(db)
     await sql`insert into jobs (id, workspace_id, user_id, credential_kind, credential_id, address, request_id, kind, state, sources,
@@ -95,7 +92,7 @@ if (files) {
     await isGood(t, page)
   })
 
-  atNight(t, 'members who do not administer the workspace do not see it', async t => {
+  t.test('members who do not administer the workspace do not see it', async t => {
     const member = await app.register('member@example.org')
     const page = await open(t, { token: member.token })
     await page.goto('/settings/overview')

@@ -4,11 +4,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { requirePrograms } from '../servers/programs.ts'
-import { startApp } from '../support/app.ts'
-import { inTurn } from '../support/extent.ts'
-import { isAccessible, startBrowser, visit } from './browser.ts'
-import { row } from './files.ts'
+import { requirePrograms } from '../../servers/programs.ts'
+import { startApp } from '../../support/app.ts'
+import { isAccessible, startBrowser, visit } from '../../web/browser.ts'
+import { row } from '../../web/files.ts'
 
 const run = promisify(execFile)
 
@@ -19,7 +18,7 @@ await requirePrograms({
   instead: 'put it on PATH',
 })
 
-for (const width of inTurn([1280, 390])) {
+for (const width of [1280, 390]) {
   t.test(`a storage is encrypted once its sheet is kept, and the sheet opens it, ${width} pixels wide`, async t => {
     const app = await startApp(t)
     const browser = await startBrowser(t)

@@ -1,7 +1,6 @@
 /** Tests the pages of groups and service accounts. */
 import t from 'tap'
-import { atNight, inTurn } from '../support/extent.ts'
-import { button, dialog, isGood, startFiles } from './files.ts'
+import { button, dialog, isGood, startFiles } from '../../web/files.ts'
 
 const wide = { width: 1280, height: 800 }
 const phone = { width: 390, height: 844 }
@@ -17,7 +16,7 @@ if (files) {
 
   t.test('an administrator makes a group, fills it, and sees what its members can access', async t => {
     await store('shelf', { 'red/a.txt': 'a' })
-    for (const viewport of inTurn([wide, phone])) {
+    for (const viewport of [wide, phone]) {
       const email = `grouped-${viewport.width}@example.org`
       const name = `Writers ${viewport.width}`
       const member = await join(email, 'NONE')
@@ -96,8 +95,8 @@ if (files) {
     }
   })
 
-  atNight(t, 'an administrator makes a token for a directory, which manages a member that they deactivate', async t => {
-    for (const viewport of inTurn([wide, phone])) {
+  t.test('an administrator makes a token for a directory, which manages a member that they deactivate', async t => {
+    for (const viewport of [wide, phone]) {
       const name = `Entra ${viewport.width}`
       const page = await open(t, { viewport })
       await page.goto('/settings')
@@ -158,8 +157,8 @@ if (files) {
     }
   })
 
-  atNight(t, 'an administrator makes a service account and a key for it', async t => {
-    for (const viewport of inTurn([wide, phone])) {
+  t.test('an administrator makes a service account and a key for it', async t => {
+    for (const viewport of [wide, phone]) {
       const name = `Backup ${viewport.width}`
       const page = await open(t, { viewport })
       await page.goto('/settings')

@@ -2,12 +2,11 @@
 import { sql } from 'kysely'
 import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { startReceiver } from '../servers/receiver.ts'
-import { startApp } from '../support/app.ts'
-import { atNight, inTurn } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { isAccessible, startBrowser, type Visit, visit } from './browser.ts'
-import { button, dialog, isGood, main, startFiles } from './files.ts'
+import { startReceiver } from '../../servers/receiver.ts'
+import { startApp } from '../../support/app.ts'
+import { until } from '../../support/until.ts'
+import { isAccessible, startBrowser, type Visit, visit } from '../../web/browser.ts'
+import { button, dialog, isGood, main, startFiles } from '../../web/files.ts'
 
 interface Size {
   viewport?: { width: number; height: number }
@@ -42,7 +41,7 @@ if (files) {
     await page.getByText('Use this folder').waitFor({ state: 'detached' })
   }
 
-  atNight(t, 'copies are kept, checked and reported', async t => {
+  t.test('copies are kept, checked and reported', async t => {
     const [from, to] = [await store('contracts', { 'a.txt': 'a contract' }), await store('vault', { 'a.txt': 'other' })]
     const page = await open(t)
     await page.goto('/settings/schedules')
@@ -161,7 +160,7 @@ if (files) {
     t.same(await listed(), [])
   })
 
-  atNight(t, 'a schedule shows its last run, and why it is disabled', async t => {
+  t.test('a schedule shows its last run, and why it is disabled', async t => {
     const one = await store('runs', { 'f/a.txt': 'a' })
     const at = (path: string) => ({ providerId: one.id, path })
     const job = { kind: 'SYNC', sources: [at('/f')], target: at('/copies') }
@@ -178,8 +177,8 @@ if (files) {
     const ended = await create({ name: 'Has ended', job, cron: '0 6 15 * *' })
     await sql`update schedules set next_run_at = null, error_reason = 'KEY_REVOKED',
       error_message = 'The API key was revoked.' where id = ${ended}`.execute(app.db)
-    for (const colorScheme of inTurn(['light', 'dark'] as const)) {
-      for (const size of inTurn(sizes)) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const size of sizes) {
         const page = await open(t, { colorScheme, ...size })
         await page.goto('/jobs/schedules')
         await scheduleRow(page, 'Has run').getByText('Done · 1 file · 1 B').waitFor()
@@ -203,7 +202,7 @@ if (files) {
     await clear()
   })
 
-  atNight(t, 'the dialog works with the keyboard', async t => {
+  t.test('the dialog works with the keyboard', async t => {
     const one = await store('keyboard', { 'f/a.txt': 'a', 'g/b.txt': 'b' })
     const page = await open(t)
     await page.goto('/jobs/schedules')
@@ -240,7 +239,7 @@ if (files) {
     await clear()
   })
 
-  atNight(t, 'a person who may only read sees schedules, and no buttons', async t => {
+  t.test('a person who may only read sees schedules, and no buttons', async t => {
     const one = await store('readable', { 'f/a.txt': 'a' })
     const person = await app.register('reader@example.org')
     const update = 'mutation ($input: UpdateMemberInput!) { updateMember(input: $input) { id } }'
@@ -260,7 +259,7 @@ if (files) {
     await clear()
   })
 
-  atNight(t, 'an administrator limits the jobs at a storage', async t => {
+  t.test('an administrator limits the jobs at a storage', async t => {
     const one = await store('limited')
     const limitsOf = async () =>
       (
@@ -307,7 +306,7 @@ if (files) {
   })
 }
 
-atNight(t, 'a webhook is created, tested, changed and deleted', async t => {
+t.test('a webhook is created, tested, changed and deleted', async t => {
   const app = await startApp(t)
   const browser = await startBrowser(t)
   if (!browser) return

@@ -1,11 +1,10 @@
 /** Settings → Notifications, and the notifications of the service worker. */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { type FakeBrowser, type PushService, startPushService } from '../servers/push-service.ts'
-import { atNight, inTurn } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { signIn } from './browser.ts'
-import { button, isGood, signOut, startFiles } from './files.ts'
+import { type FakeBrowser, type PushService, startPushService } from '../../servers/push-service.ts'
+import { until } from '../../support/until.ts'
+import { signIn } from '../../web/browser.ts'
+import { button, isGood, signOut, startFiles } from '../../web/files.ts'
 
 const widths = [
   { width: 1280, height: 800 },
@@ -91,7 +90,7 @@ if (files) {
     return (await looked).json()
   }
 
-  for (const viewport of inTurn(widths)) {
+  for (const viewport of widths) {
     t.test(
       `at ${viewport.width} pixels, a person switches notifications on, chooses events, and gets a test`,
       async t => {
@@ -180,7 +179,7 @@ if (files) {
     )
   }
 
-  atNight(t, 'the page says why a browser gets none', async t => {
+  t.test('the page says why a browser gets none', async t => {
     const page = await files.open(t, { viewport: { width: 390, height: 844 } })
     await page.addInitScript(() => {
       Object.defineProperty(Notification, 'permission', { get: () => 'denied' })
@@ -201,7 +200,7 @@ if (files) {
     t.same(phone.faults, [])
   })
 
-  atNight(t, 'a browser that got notifications gets them in the next session of the person, too', async t => {
+  t.test('a browser that got notifications gets them in the next session of the person, too', async t => {
     const device = service.subscribe(pushPublicKey)
     const page = await files.open(t, { serviceWorkers: 'allow' })
     await subscribesAt(page, device, true)
@@ -212,7 +211,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  atNight(t, 'a browser that was removed from another one stays away until the next session', async t => {
+  t.test('a browser that was removed from another one stays away until the next session', async t => {
     const email = 'removed@example.org'
     const { token } = await join(email)
     const page = await openSubscribed(t, token)
@@ -252,7 +251,7 @@ if (files) {
     t.same(page.faults, [])
   })
 
-  atNight(t, 'a browser that the server has removed meanwhile can be switched off', async t => {
+  t.test('a browser that the server has removed meanwhile can be switched off', async t => {
     const { token } = await join('gone@example.org')
     const page = await openSubscribed(t, token)
     // As after a status of 410.

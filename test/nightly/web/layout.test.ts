@@ -1,9 +1,8 @@
 /** The controls that can be reached in windows of different sizes. */
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { atNight, inTurn } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { button, chooseView, dialog, names, pick, row, startFiles, startFolder } from './files.ts'
+import { until } from '../../support/until.ts'
+import { button, chooseView, dialog, names, pick, row, startFiles, startFolder } from '../../web/files.ts'
 
 t.setTimeout(300_000)
 
@@ -43,7 +42,7 @@ if (files) {
   )
   const { page: address } = await store('many', many)
 
-  for (const [name, size] of inTurn(Object.entries(windows))) {
+  for (const [name, size] of Object.entries(windows)) {
     t.test(`everything stays in reach while an entry is selected: ${name}`, async t => {
       const page = await open(t, size)
       await page.goto(address)
@@ -70,8 +69,8 @@ if (files) {
     })
   }
 
-  for (const name of inTurn(['zoomed', 'phone held sideways'] as const)) {
-    atNight(t, `the page scrolls in a low window: ${name}`, async t => {
+  for (const name of ['zoomed', 'phone held sideways'] as const) {
+    t.test(`the page scrolls in a low window: ${name}`, async t => {
       const page = await open(t, windows[name])
       await page.goto(address)
       await row(page, 'file 000.txt').waitFor()
@@ -93,8 +92,8 @@ if (files) {
     })
   }
 
-  for (const name of inTurn(['desktop', 'phone', 'zoomed'] as const)) {
-    atNight(t, `a message covers no panel: ${name}`, async t => {
+  for (const name of ['desktop', 'phone', 'zoomed'] as const) {
+    t.test(`a message covers no panel: ${name}`, async t => {
       const { page: address } = await store(`disk of the ${name}`, { 'a/b.txt': 'x', 'c.txt': 'x' })
       const page = await open(t, windows[name])
       await page.goto(address)
