@@ -138,9 +138,11 @@ if (files) {
     const { running } = thumbnails
     await page.goto(trip.page)
     await row(page, 'notes.txt').waitFor()
-    await until(() => thumbnails.asked >= 20 && running() === 0)
+    const haveLoaded = (count: number) =>
+      (thumbnails.asked >= count && running() === 0) || [thumbnails.asked, running()]
+    await until(() => haveLoaded(20))
     await chooseView(page, 'Gallery')
-    await until(() => thumbnails.asked >= 50 && running() === 0)
+    await until(() => haveLoaded(50))
     t.ok(thumbnails.most >= 4, `${thumbnails.most} at once`)
     isHeld = true
     const gallery = page.getByRole('grid')
