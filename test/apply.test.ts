@@ -9,7 +9,7 @@ import type { Step } from '../src/start/apply/context.ts'
 import { apply } from '../src/start/apply/index.ts'
 import { testDatabase } from './servers/postgres.ts'
 import { client } from './support/client.ts'
-import { isNight } from './support/extent.ts'
+import { atNight, isNight } from './support/extent.ts'
 import { main, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 // Each run of the program takes seconds of the processor.
@@ -223,7 +223,7 @@ t.test('a workspace is made from a file, and stays as it is declared', async t =
   })
 })
 
-t.test('quotas are set and corrected, and those that are not declared stay', async t => {
+atNight(t, 'quotas are set and corrected, and those that are not declared stay', async t => {
   const { folder, apply } = await setUp(t)
   const yaml = (quotas: string) => `
 owner: { email: owner@example.org, passwordFile: ${folder}/password }
@@ -252,7 +252,7 @@ quotas: ${quotas}
   }
 })
 
-t.test('copies of folders are kept as declared, and those that are not declared stay', async t => {
+atNight(t, 'copies of folders are kept as declared, and those that are not declared stay', async t => {
   const { folder, apply } = await setUp(t)
   const yaml = (copies: string) => `
 owner: { email: owner@example.org, passwordFile: ${folder}/password }
@@ -281,7 +281,7 @@ copies: [${copies}]
   await t.rejects(apply(yaml('{ name: x }'), plan), { name: 'StartError', message: /copies\/0/ })
 })
 
-t.test('a file that cannot be applied says why in one sentence', async t => {
+atNight(t, 'a file that cannot be applied says why in one sentence', async t => {
   const { folder, run, apply } = await setUp(t)
   const cases: [string, RegExp][] = [
     ['{', /is no valid YAML: /],

@@ -10,7 +10,7 @@ import { startConfigured } from './servers/nginx.ts'
 import { requirePrograms } from './servers/programs.ts'
 import { startApp } from './support/app.ts'
 import { openEvents } from './support/events.ts'
-import { isNight } from './support/extent.ts'
+import { atNight, isNight } from './support/extent.ts'
 import { freePort } from './support/free-port.ts'
 import { runProgram, temporaryFolder } from './support/program.ts'
 
@@ -64,7 +64,7 @@ t.test('Prometheus accepts its configuration, which names the address of the met
   t.same(parse(await read('prometheus.yml')).scrape_configs[0].static_configs[0].targets, ['stowage:9464'])
 })
 
-t.test('clients work through nginx with its configuration', async t => {
+atNight(t, 'clients work through nginx with its configuration', async t => {
   const port = await freePort()
   const publicUrl = `http://127.0.0.1:${port}`
   const app = await startApp(t, { settings: { publicUrl, trustedProxies: ['127.0.0.1'] } })

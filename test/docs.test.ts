@@ -6,9 +6,8 @@ import { builtInAdapters } from '../adapters/index.ts'
 import { commandLineTables } from '../scripts/docs-tables/command-line.ts'
 import { reasons } from '../src/errors.ts'
 import { routes } from './matrix/routes.ts'
-import { databaseSettings } from './servers/postgres.ts'
 import { client } from './support/client.ts'
-import { isNight } from './support/extent.ts'
+import { atNight } from './support/extent.ts'
 import { main, type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
 
 const root = new URL('..', import.meta.url).pathname
@@ -60,11 +59,9 @@ async function paste(
   }
 }
 
-t.test('the commands of the tour work, and by night a backup restores everything', async t => {
+atNight(t, 'the commands of the tour work, and a backup restores everything', async t => {
   const home = await temporaryFolder(t)
-  // The embedded database takes seconds of processor time.
-  const database = isNight ? {} : await databaseSettings(t)
-  const server = await startProgram(t, { environment: { ...database, PORT: '0', STOWAGE_TRASH_DAYS: '30' }, cwd: home })
+  const server = await startProgram(t, { environment: { PORT: '0', STOWAGE_TRASH_DAYS: '30' }, cwd: home })
   const tour = blocksOf('README.md', 'A tour in five minutes').map(block => {
     const code = block.code
       .replace('URL=http://127.0.0.1:3000', `URL=${server.url}`)
@@ -72,9 +69,9 @@ t.test('the commands of the tour work, and by night a backup restores everything
     return { ...block, code }
   })
   t.ok(tour.length > 6 && tour[0]?.code.includes(server.url), 'the blocks are found')
-  await paste(t, tour, home, database)
+  await paste(t, tour, home)
   t.equal(await readFile(join(home, 'data/files/reports/hello.txt'), 'utf8'), 'Hello, Stowage!\n')
-  if (isNight) await backUpAndRestore(t, server, home)
+  await backUpAndRestore(t, server, home)
 })
 
 async function backUpAndRestore(t: Test, server: Program, home: string): Promise<void> {

@@ -335,16 +335,14 @@ t.test('the last traces are sent when the server stops', async t => {
   t.equal(collector.spans(last.traceId).length, 1)
 })
 
-t.test('requests do not wait for a collector', async t => {
+atNight(t, 'requests do not wait for a collector', async t => {
   const unreachable = `http://127.0.0.1:${await freePort()}`
   const hanging = await startCollector(t, () => {})
   const failing = await startCollector(t, response => response.writeHead(400).end())
   const endpoints = [hanging.address, unreachable, failing.address]
-  for (const endpoint of extent({ gate: endpoints.slice(0, 1), nightly: endpoints })) {
+  for (const endpoint of endpoints) {
     const { server, api, token } = await startTraced(t, endpoint)
-    const calls = Array.from({ length: extent({ gate: 100, nightly: 500 }) }, () =>
-      api.graphql('{ me { id } }', {}, token),
-    )
+    const calls = Array.from({ length: 500 }, () => api.graphql('{ me { id } }', {}, token))
     t.same([...new Set((await Promise.all(calls)).map(({ status }) => status))], [200])
     await until(() => /Traces could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT/.test(server.output()))
     t.equal((await api.request('/healthz')).status, 200)

@@ -193,7 +193,7 @@ atNight(t, 'earlier versions can be listed, downloaded, restored and deleted', a
   t.equal(await output('versions', 'ls', 'Disk:/a.txt'), '')
 })
 
-t.test('the standard input and output are files', async t => {
+atNight(t, 'the standard input and output are files', async t => {
   const { run, diskFolder } = await signedIn(t)
   const large = 'x'.repeat(9 * 1024 * 1024)
   t.match(await run(['cp', '-', 'Disk:/in.txt'], { input: large }), { status: 0 })

@@ -70,7 +70,7 @@ atNight(t, 'a file that has changed since is uploaded from its start', async t =
   t.ok((await readFile(join(world.diskFolder, 'large.bin'))).equals(changed))
 })
 
-t.test('an interrupted download leaves nothing', async t => {
+atNight(t, 'an interrupted download leaves nothing', async t => {
   const world = await signedIn(t)
   await writeFile(join(world.diskFolder, 'large.bin'), randomBytes(20 * mib))
   const proxy = await faultProxy(t, world.app.url)
@@ -100,7 +100,7 @@ t.test('an interrupted download leaves nothing', async t => {
   t.ok(copy && original?.equals(copy))
 })
 
-t.test('a command that waits for the server can be interrupted', async t => {
+atNight(t, 'a command that waits for the server can be interrupted', async t => {
   const world = await signedIn(t)
   const proxy = await faultProxy(t, world.app.url)
   const cli = await commandLine(t, { STOWAGE_URL: proxy.endpoint, STOWAGE_API_KEY: world.key })
@@ -115,7 +115,7 @@ t.test('a command that waits for the server can be interrupted', async t => {
   t.equal(await stalled.exited, 143)
 })
 
-t.test('a closed pipe ends a command', async t => {
+atNight(t, 'a closed pipe ends a command', async t => {
   const { diskFolder, start } = await signedIn(t)
   await writeFile(join(diskFolder, 'large.bin'), randomBytes(20 * mib))
   const cat = start(['cat', 'Disk:/large.bin'])

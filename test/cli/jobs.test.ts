@@ -53,7 +53,7 @@ async function hasState({ app, token }: JobWorld, id: string, state: string): Pr
   })
 }
 
-t.test('copies and moves between storages report their job', async t => {
+atNight(t, 'copies and moves between storages report their job', async t => {
   const { run, json, diskFolder, archiveFolder } = await withArchive(t)
   t.match(await run(['cp', 'Disk:/photos', 'Archive:/']), { status: 1, stderr: /give -r/ })
   const copied = await json('cp', '-r', 'Disk:/photos', 'Archive:/')
@@ -190,7 +190,7 @@ t.test('a detached job is followed, paused, resumed, canceled and retried', asyn
   t.match(await run(['jobs']), { status: 2, stderr: /jobs list, jobs show/ })
 })
 
-t.test('Ctrl-C cancels the job that a command has created', async t => {
+atNight(t, 'Ctrl-C cancels the job that a command has created', async t => {
   const world = await withArchive(t)
   const release = holdReads(world)
   const copy = world.start(['cp', '-r', 'Slow:/photos', 'Archive:/'])

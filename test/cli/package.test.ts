@@ -13,7 +13,7 @@ t.setTimeout(300_000)
 const root = new URL('../..', import.meta.url).pathname
 const readPackage = async (path: string) => JSON.parse(await readFile(join(root, path), 'utf8'))
 
-// By day, test/package.test.ts installs the server, which contains the command line.
+// test/nightly/package.test.ts installs the server, which contains the command line.
 atNight(t, 'the installed package works without the server', async t => {
   const folder = await temporaryFolder(t)
   const project = await projectWith(folder, await pack(join(root, 'packages/cli'), folder))

@@ -14,7 +14,7 @@ import {
   type StowageError,
 } from '../../packages/client/src/index.ts'
 import { startApp } from '../support/app.ts'
-import { extent, isNight } from '../support/extent.ts'
+import { atNight, extent, isNight } from '../support/extent.ts'
 import { makeShare } from '../support/shares.ts'
 import { lockInfo } from '../webdav/client.ts'
 
@@ -64,7 +64,7 @@ t.test('queries and mutations have types, and errors their reasons', async t => 
   await t.rejects(nobody.graphql('{ me { email } }'), failure('NETWORK', { retryable: true, status: 0 }))
 })
 
-t.test('versions are listed, downloaded, restored and deleted', async t => {
+atNight(t, 'versions are listed, downloaded, restored and deleted', async t => {
   const { app, token, stowage, providerId } = await withDisk(t)
   const keep = 'mutation ($input: UpdateProviderInput!) { updateProvider(input: $input) { id } }'
   await app.ask(keep, { input: { id: providerId, versionCount: 5 } }, token)
@@ -122,7 +122,7 @@ t.test('holds are created, listed and released, and a lock is ended', async t =>
   await t.rejects(stowage.locks.end(file, lock?.id ?? ''), failure('NOT_FOUND'))
 })
 
-t.test('a file of any size and kind of body is stored whole', async t => {
+atNight(t, 'a file of any size and kind of body is stored whole', async t => {
   const { stowage, providerId } = await withDisk(t)
   const sizes = [0, 1, 100_000, 8 * mib, 8 * mib + 1, 20 * mib]
   for (const size of extent({ gate: [0, 1, 8 * mib + 1], nightly: sizes })) {
@@ -146,7 +146,7 @@ t.test('a file of any size and kind of body is stored whole', async t => {
   t.equal(await upload('rename'), '/blob-1 (1).bin')
 })
 
-t.test('chunks grow while the line is stable, and shrink after failures', async t => {
+atNight(t, 'chunks grow while the line is stable, and shrink after failures', async t => {
   const { app, token, providerId } = await withDisk(t)
   const bytes = randomBytes(extent({ gate: 26, nightly: 130 }) * mib)
   /**

@@ -7,7 +7,7 @@ import { type FaultProxy, faultProxy } from '../servers/fault-proxy.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
 import type { Client, GraphqlResult } from '../support/client.ts'
-import { extent, isNight } from '../support/extent.ts'
+import { atNight, extent, isNight } from '../support/extent.ts'
 import { sha256 } from './ledger.ts'
 
 const mib = 1024 * 1024
@@ -110,7 +110,7 @@ t.test('a partial file is never visible during a create', async t => {
     ['resumable', large, resumable],
     ['copy', source, copy],
   ]
-  const kinds = extent({ gate: ['large'], nightly: creates.map(([kind]) => kind) })
+  const kinds = extent({ gate: ['small'], nightly: creates.map(([kind]) => kind) })
   for (const [kind, bytes, create] of creates.filter(([kind]) => kinds.includes(kind))) {
     let moments = 0
     for (let number = 0; ; number++) {
@@ -134,7 +134,7 @@ t.test('a partial file is never visible during a create', async t => {
   }
 })
 
-t.test('a concurrent create of the same file on another replica waits and is refused', async t => {
+atNight(t, 'a concurrent create of the same file on another replica waits and is refused', async t => {
   const { app, other, token, frozen, proxy, look } = await start(t)
   const [first, second] = [randomBytes(9 * mib), randomBytes(mib)]
   const released = Promise.withResolvers<void>()

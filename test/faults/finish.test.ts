@@ -8,7 +8,7 @@ import type { Database } from '../../src/db/client.ts'
 import { metadataHeader, send, type TusTarget, tus, tusPath } from '../http/tus.ts'
 import { s3Server } from '../servers/radosgw.ts'
 import { startApp } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent, isNight } from '../support/extent.ts'
 import { sha256 } from './ledger.ts'
 
 const mib = 1024 * 1024
@@ -44,22 +44,30 @@ const cases: readonly Case[] = [
 ]
 
 t.test('an upload whose success could not be recorded can be continued', async t => {
-  const s3 = await s3Server(t)
+  const s3 = isNight ? await s3Server(t) : null
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
-  const { endpoint, region, accessKeyId, secretAccessKey } = s3
-  const config = { bucket: await s3.newBucket(), endpoint, region, accessKeyId, secretAccessKey, forcePathStyle: true }
-  const providers = {
+  const providers: Record<string, string> = {
     local: await app.connectProvider(token, 'local', { root: app.folder }),
     memory: await app.connectProvider(token, 'memory', {}),
-    s3: await app.connectProvider(token, 's3', config),
   }
-  // Each back end, conflict behavior and size of the pieces at least once.
-  const chosen = extent({ gate: cases.filter((_, index) => [3, 7].includes(index)), nightly: cases })
+  if (s3) {
+    const { endpoint, region, accessKeyId, secretAccessKey } = s3
+    const config = {
+      bucket: await s3.newBucket(),
+      endpoint,
+      region,
+      accessKeyId,
+      secretAccessKey,
+      forcePathStyle: true,
+    }
+    providers.s3 = await app.connectProvider(token, 's3', config)
+  }
+  const chosen = extent({ gate: cases.filter((_, index) => [2, 6].includes(index)), nightly: cases })
   for (const [type, conflict, rest, piece] of chosen) {
     const what = `${type} ${conflict} ${rest} ${piece}`
     const path = `/${what.replaceAll(' ', '-')}`
-    const providerId = providers[type]
+    const providerId = providers[type] ?? ''
     const target = { url: app.url, token, metadata: { providerId, path, conflict } }
     const bytes = randomBytes((type === 's3' ? 8 : 1) * mib + rest)
     const recover = await failToRecord(app.db)
@@ -111,7 +119,7 @@ t.test('a server killed while a local file has both names leaves nothing in stag
   t.same(await readdir(staging), [], 'staging is empty')
 })
 
-t.test('an empty file, which is stored on creation, is recorded by the next attempt', async t => {
+atNight(t, 'an empty file, which is stored on creation, is recorded by the next attempt', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const providerId = await app.connectProvider(token, 'local', { root: app.folder })

@@ -6,13 +6,14 @@ import { GetObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
 import pg from 'pg'
 import type { Test } from 'tap'
 import type { Connection } from '../../src/db/client.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
+import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { recordedPostmaster } from '../../src/db/embedded/processes.ts'
 import { openDatabase } from '../../src/db/migrate.ts'
 import { createLog } from '../../src/log/logger.ts'
 import { backoff, endpointsOf } from '../adapters/google-drive-world.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
 import { type GoogleDrive, startGoogleDrive } from '../servers/google-drive/index.ts'
+import { testDatabase } from '../servers/postgres.ts'
 import type { S3Server } from '../servers/radosgw.ts'
 import { bundle } from '../support/bundle.ts'
 import { type Client, client } from '../support/client.ts'
@@ -47,14 +48,16 @@ export type Victim = (typeof victims)[number]
 
 export async function startReplicas(
   t: Test,
-  { roots, environment = {} }: { roots: string; environment?: Record<string, string> },
+  { roots, environment = {}, servers = 2 }: { roots: string; environment?: Record<string, string>; servers?: 1 | 2 },
 ): Promise<Replicas> {
   const folder = await temporaryFolder(t)
   const secret = 'a secret that only these tests have'
   const log = createLog('silent')
   const migrateDatabase = async (connection: Connection) => (await openDatabase(connection, log)).destroy()
   const startDatabase = () => startEmbeddedPostgres({ dataFolder: folder, log: () => {}, migrate: migrateDatabase })
-  let database: EmbeddedPostgres = await startDatabase()
+  // A single server uses the database of the tests, whose start takes no time, and which cannot be killed.
+  let database: { connection: Connection; stop(): Promise<void> } =
+    servers === 1 ? { connection: await testDatabase(t), stop: async () => {} } : await startDatabase()
   t.teardown(() => database.stop())
   await migrateDatabase(database.connection)
   const drive = await startGoogleDrive(t)
@@ -76,7 +79,7 @@ export async function startReplicas(
         ...environment,
       },
     })
-  const programs: Program[] = [await launch(), await launch()]
+  const programs: Program[] = servers === 1 ? [await launch()] : [await launch(), await launch()]
   const first = () => client(programs[0]?.url ?? '')
   const { token } = await first().register('owner@example.org')
 
@@ -96,14 +99,14 @@ export async function startReplicas(
     },
     token,
     async kill(what, meanwhile) {
-      const servers = {
+      const killed = {
         'first server': [0],
         'second server': [1],
         'both servers': [0, 1],
         database: [],
         everything: [0, 1],
       }
-      const dead = servers[what]
+      const dead = killed[what].filter(index => index < programs.length)
       await killServers(dead)
       if (what === 'database' || what === 'everything') await killDatabase()
       await meanwhile?.()

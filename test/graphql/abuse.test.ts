@@ -15,7 +15,7 @@ import {
 } from 'graphql'
 import t from 'tap'
 import { startApp, type TestApp } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
+import { extent, isNight } from '../support/extent.ts'
 import { cost } from '../support/processor.ts'
 
 const schema = buildSchema(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'))
@@ -140,7 +140,7 @@ t.test('excessive variables, directives, names and errors cost bounded time', as
   ]
   const good = await costOfLargestValid(app, authorization)
   t.comment(`the largest valid request: ${Math.round(good)} ms`)
-  for (const [what, query, variables, expected] of requests) {
+  for (const [what, query, variables, expected] of requests.filter((_, index) => isNight || index % 4 === 0)) {
     const body = `{"query":${JSON.stringify(query)},"variables":${variables}}`
     queries.length = 0
     const [{ status, text }, took] = await cost(() => post(app, body, { authorization }))

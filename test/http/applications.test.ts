@@ -7,6 +7,7 @@ import { deriveSecrets } from '../../src/auth/secrets.ts'
 import { startApp, testSecret } from '../support/app.ts'
 import { applicationOf, approveDocument, callback } from '../support/applications.ts'
 import type { Data } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 import { message, toolCall, toolOutcome } from '../support/mcp.ts'
 
 const app = await startApp(t)
@@ -487,7 +488,9 @@ t.test('registrations are bounded', async t => {
   const used = await client.connect(token)
   await sql`
     insert into applications (name, redirect_uris, expires_at, used_at)
-    select 'flood', '{}', now() + interval '1 day', now() from generate_series(1, 100000)`.execute(app.db)
+    select 'flood', '{}', now() + interval '1 day', now() from generate_series(1, ${extent({ gate: 20_000, nightly: 100_000 })}::int)`.execute(
+    app.db,
+  )
   const clientId = await client.register()
   const { rows } = await sql<{ n: number }>`select count(*)::int as n from applications`.execute(app.db)
   t.equal(rows[0]?.n, 10_000)

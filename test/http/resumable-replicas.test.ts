@@ -43,7 +43,7 @@ async function owner(app: TestApp): Promise<TusTarget> {
   return { url: app.url, token, metadata: { providerId, path: '/file' } }
 }
 
-t.test('an upload continues on another server after its server is killed', async t => {
+atNight(t, 'an upload continues on another server after its server is killed', async t => {
   const { connectionString } = await testDatabase(t)
   const [folder, data] = [await temporaryFolder(t), await temporaryFolder(t)]
   const environment = {

@@ -5,7 +5,7 @@ import { appendFile, open, readdir, readFile, readlink, rename, truncate, unlink
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { extent, isNight } from '../support/extent.ts'
+import { atNight, extent, isNight } from '../support/extent.ts'
 import { type HttpServer, startHttp, testOrigin } from './server.ts'
 import { eventually, head, talk } from './socket.ts'
 
@@ -163,7 +163,7 @@ t.test('garbage after good requests does not corrupt their responses', async t =
   for (const response of responses.slice(0, 2)) t.equal(response.split('\r\n\r\n')[1]?.length, 3 * mebibyte)
 })
 
-t.test('clients that disconnect during a download leave nothing open', async t => {
+atNight(t, 'clients that disconnect during a download leave nothing open', async t => {
   const server = await startHttp(t)
   for (const providerId of extent({ gate: [server.local], nightly: [server.local, server.memory] })) {
     const file = Buffer.alloc(20 * mebibyte)
@@ -256,7 +256,7 @@ t.test('a download is cut if its file is written to, and completes if the file i
   }
 })
 
-t.test('a file that is replaced constantly always arrives as one of its versions', async t => {
+atNight(t, 'a file that is replaced constantly always arrives as one of its versions', async t => {
   const server = await startHttp(t)
   const path = join(server.folder, 'changing')
   const version = (number: number) => Buffer.alloc(200_000 + number, String(number % 10))

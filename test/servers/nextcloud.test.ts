@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { type Kind, type Nextcloud, startNextcloud } from './nextcloud/index.ts'
 import { requirePrograms } from './programs.ts'
 
 const run = promisify(execFile)
 const mib = 1024 * 1024
 
-t.test('rclone copies, checks and moves trees', async t => {
+atNight(t, 'rclone copies, checks and moves trees', async t => {
   await requirePrograms({
     who: 'The tests of Nextcloud',
     programs: ['rclone'],

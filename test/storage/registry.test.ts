@@ -1,4 +1,4 @@
-/** Loads adapters from data URLs. test/package.test.ts loads installed packages. */
+/** Loads adapters from data URLs. test/nightly/package.test.ts loads installed packages. */
 import t from 'tap'
 import { loadAdapters } from '../../src/storage/registry.ts'
 

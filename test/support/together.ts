@@ -38,9 +38,9 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   auth: [],
   catalogue: [],
   cli: [],
-  client: ['package'],
+  client: [],
   db: [],
-  faults: ['attacks', 'floods', 'jobs'],
+  faults: ['floods', 'jobs'],
   graphql: ['abuse', 'response-size'],
   hostile: [],
   http: ['clock', 'download', 'linear-front-ends', 'linear-time', 'memory', 'sockets', 'xml'],
@@ -50,13 +50,13 @@ export const alone: Readonly<Record<string, readonly string[]>> = {
   mcp: ['limits'],
   rights: [],
   s3: [],
-  servers: ['postgres', 'radosgw'],
+  servers: [],
   sftp: [],
   services: ['accounts', 'interrupted', 'meters', 'sign-in-queue'],
   storage: [],
   thumbnails: ['hostile'],
   web: [],
-  webdav: ['memory'],
+  webdav: [],
 }
 
 /** Returns the paths of those files of a folder that run together, in their order; for the name of a file, its path. */

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { faultProxy } from '../servers/fault-proxy.ts'
-import { s3Server } from '../servers/radosgw.ts'
-import { expireUploads } from './age.ts'
-import { until } from './load.ts'
-import { startWorld } from './world.ts'
+import { expireUploads } from '../../faults/age.ts'
+import { until } from '../../faults/load.ts'
+import { startWorld } from '../../faults/world.ts'
+import { faultProxy } from '../../servers/fault-proxy.ts'
+import { s3Server } from '../../servers/radosgw.ts'
 
 const mib = 1024 * 1024
 

@@ -3,11 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { metadataHeader, type TusTarget, tus, tusPath } from '../http/tus.ts'
-import { faultProxy } from '../servers/fault-proxy.ts'
-import { s3Server } from '../servers/radosgw.ts'
-import { startApp } from '../support/app.ts'
-import { atNight } from '../support/extent.ts'
+import { metadataHeader, type TusTarget, tus, tusPath } from '../../http/tus.ts'
+import { faultProxy } from '../../servers/fault-proxy.ts'
+import { s3Server } from '../../servers/radosgw.ts'
+import { startApp } from '../../support/app.ts'
 
 const mib = 1024 * 1024
 
@@ -72,7 +71,7 @@ t.test('the sweep retries a failed cleanup for a week', async t => {
   t.same([await storedAtS3(), await rows()], [1, 0], 'after a week the row is deleted')
 })
 
-atNight(t, 'an upload whose state cannot be saved is aborted, even while S3 is busy', async t => {
+t.test('an upload whose state cannot be saved is aborted, even while S3 is busy', async t => {
   const { app, begin, storedAtS3, refuse, send } = await start(t)
   const url = await begin()
   await sql`create function refuse() returns trigger language plpgsql

@@ -6,14 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HeadBucketCommand, ListBucketsCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { atNight } from '../support/extent.ts'
-import { memoryFolder } from '../support/memory-folder.ts'
-import { RUN_PREFIX, s3Server } from './radosgw.ts'
-import { identityOf } from './run.ts'
+import { RUN_PREFIX, s3Server } from '../../servers/radosgw.ts'
+import { identityOf } from '../../servers/run.ts'
+import { memoryFolder } from '../../support/memory-folder.ts'
 
 t.setTimeout(300_000)
 
-atNight(t, 'all files of a run share one server', async t => {
+t.test('all files of a run share one server', async t => {
   const files = [1, 2].map(() => s3User(t, { TAP_CHILD_KEY: '1' }))
   const found = await Promise.all(files.map(file => file.answer))
   t.equal(new Set(found.map(one => one.endpoint)).size, 1)
@@ -21,7 +20,7 @@ atNight(t, 'all files of a run share one server', async t => {
   for (const file of files) t.equal(await file.end(), 0)
 })
 
-atNight(t, 'a killed run leaves no server and no folder', async t => {
+t.test('a killed run leaves no server and no folder', async t => {
   const file = s3User(t)
   const { endpoint } = await file.answer
   const run = await identityOf(file.child.pid ?? 0)
@@ -33,7 +32,7 @@ atNight(t, 'a killed run leaves no server and no folder', async t => {
   await t.rejects(fetch(endpoint), 'the server has ended')
 })
 
-atNight(t, 'a server from the environment is not changed', async t => {
+t.test('a server from the environment is not changed', async t => {
   const { client, newBucket, ...account } = await s3Server(t)
   const kept = await newBucket()
   const given = {
@@ -65,7 +64,7 @@ t.test('without a server, the error names all ways to get one', async t => {
 })
 
 function s3User(t: Test, environment: Record<string, string> = {}) {
-  const script = fileURLToPath(new URL('s3-user.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../servers/s3-user.ts', import.meta.url))
   const { PATH } = process.env
   const child = spawn(process.execPath, [script], { env: { PATH, ...environment }, stdio: ['pipe', 'pipe', 'pipe'] })
   const closed = once(child, 'close')

@@ -3,8 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClient } from 'graphql-sse'
 import t from 'tap'
-import { until } from '../support/until.ts'
-import { startWorld } from './world.ts'
+import { startWorld } from '../../faults/world.ts'
+import { until } from '../../support/until.ts'
 
 interface Job {
   id: string

@@ -8,14 +8,13 @@ import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { connect } from '../../src/db/client.ts'
-import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts'
-import { isMigrated } from '../../src/db/migrate.ts'
-import { atNight } from '../support/extent.ts'
-import { memoryFolder } from '../support/memory-folder.ts'
-import { until } from '../support/until.ts'
-import { RUN_PREFIX, testDatabase } from './postgres.ts'
-import { identityOf } from './run.ts'
+import { connect } from '../../../src/db/client.ts'
+import { startEmbeddedPostgres } from '../../../src/db/embedded/index.ts'
+import { isMigrated } from '../../../src/db/migrate.ts'
+import { RUN_PREFIX, testDatabase } from '../../servers/postgres.ts'
+import { identityOf } from '../../servers/run.ts'
+import { memoryFolder } from '../../support/memory-folder.ts'
+import { until } from '../../support/until.ts'
 
 t.test('each database is migrated, writable and separate', async t => {
   const [one, two] = [connect(await testDatabase(t)), connect(await testDatabase(t))]
@@ -35,7 +34,7 @@ t.test('all files of a run share one server', async t => {
   for (const file of files) t.equal(await file.end(), 0)
 })
 
-atNight(t, 'a killed run leaves no server and no folder', async t => {
+t.test('a killed run leaves no server and no folder', async t => {
   const file = databaseUser(t)
   await file.answer
   const run = await identityOf(file.child.pid ?? 0)
@@ -56,7 +55,7 @@ t.test('a killed runner leaves no test file, no program of one and no server', a
   await until(async () => (await readdir(memoryFolder())).every(name => name !== `${RUN_PREFIX}${run}`))
 })
 
-atNight(t, 'a server from the environment is not changed', async t => {
+t.test('a server from the environment is not changed', async t => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'stowage-given-'))
   const server = await startEmbeddedPostgres({ dataFolder, log: () => undefined, settings: { fsync: 'off' } })
   t.teardown(async () => {
@@ -89,7 +88,7 @@ interface DatabaseUser {
 
 /** @param runner the command that starts the file; none by default */
 function databaseUser(t: Test, environment: Record<string, string> = {}, runner: readonly string[] = []): DatabaseUser {
-  const script = fileURLToPath(new URL('database-user.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../servers/database-user.ts', import.meta.url))
   const { PATH } = process.env
   const [program = process.execPath, ...args] = [...runner, process.execPath, script]
   const child = spawn(program, args, { env: { PATH, ...environment }, stdio: ['pipe', 'pipe', 'inherit'] })

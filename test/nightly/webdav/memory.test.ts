@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SaxesParser } from 'saxes'
 import t, { type Test } from 'tap'
-import { startTarget } from '../../bench/attacks/target.ts'
-import { growth } from '../../bench/growth.ts'
-import { databaseSettings } from '../servers/postgres.ts'
-import { client } from '../support/client.ts'
-import { davClient, lockInfo, setProperty, tokenOf } from './client.ts'
+import { startTarget } from '../../../bench/attacks/target.ts'
+import { growth } from '../../../bench/growth.ts'
+import { databaseSettings } from '../../servers/postgres.ts'
+import { client } from '../../support/client.ts'
+import { davClient, lockInfo, setProperty, tokenOf } from '../../webdav/client.ts'
 
 t.setTimeout(300_000)
 

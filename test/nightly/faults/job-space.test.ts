@@ -4,17 +4,16 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import type { Data } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
-import { temporaryFolder } from '../support/program.ts'
-import { until } from '../support/until.ts'
-import { startReplicas } from './job-replicas.ts'
+import { startReplicas } from '../../faults/job-replicas.ts'
+import type { Data } from '../../support/client.ts'
+import { temporaryFolder } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
 
 const run = promisify(execFile)
 const mib = 1024 * 1024
 
 /** Bytes. 10 GB for a long run. */
-const size = Number(process.env.FAULT_BYTES ?? extent({ gate: 300, nightly: 600 }) * mib)
+const size = Number(process.env.FAULT_BYTES ?? 600 * mib)
 /** Bytes of the only disk that the servers may write to. */
 const disk = Math.min(100, Math.floor(size / mib / 6)) * mib
 

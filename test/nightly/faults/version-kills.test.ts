@@ -7,14 +7,13 @@ import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { startApp } from '../support/app.ts'
-import { bundle } from '../support/bundle.ts'
-import { client, type Data } from '../support/client.ts'
-import { atNight, extent } from '../support/extent.ts'
-import { startProgram } from '../support/program.ts'
-import { until } from '../support/until.ts'
-import { below, dice, rounds } from './rounds.ts'
-import { stepping } from './stepping-adapter.ts'
+import { below, dice, rounds } from '../../faults/rounds.ts'
+import { stepping } from '../../faults/stepping-adapter.ts'
+import { startApp } from '../../support/app.ts'
+import { bundle } from '../../support/bundle.ts'
+import { client, type Data } from '../../support/client.ts'
+import { startProgram } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
 
 t.setTimeout(rounds(0) > 0 ? 3_600_000 : 300_000)
 
@@ -33,7 +32,7 @@ interface History {
 }
 
 t.test('a local disk', t => killed(t, false))
-atNight(t, 'a back end that copies what is replaced', t => killed(t, true))
+t.test('a back end that copies what is replaced', t => killed(t, true))
 
 async function killed(t: Test, copies: boolean): Promise<void> {
   const random = dice(t)
@@ -54,9 +53,9 @@ async function killed(t: Test, copies: boolean): Promise<void> {
   await until(async () => (await quota()).isExact)
 
   const histories = new Map<string, History>()
-  const all = rounds(extent({ gate: 1, nightly: 20 }))
+  const all = rounds(20)
   for (let round = 0; round < all; round++) {
-    const steps = 20 + below(random, extent({ gate: 20, nightly: 80 }))
+    const steps = 20 + below(random, 80)
     t.comment(`killed at step ${steps}`)
     const configuration = { secret, connectionString: app.connectionString, folder: app.folder, copies, steps }
     const program = await startProgram(t, {

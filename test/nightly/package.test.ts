@@ -3,16 +3,15 @@ import { randomBytes } from 'node:crypto'
 import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { client } from './support/client.ts'
-import { atNight } from './support/extent.ts'
-import { toolCall, toolOutcome } from './support/mcp.ts'
-import { npm, pack, packStowage, projectWith } from './support/npm.ts'
-import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
+import { client } from '../support/client.ts'
+import { toolCall, toolOutcome } from '../support/mcp.ts'
+import { npm, pack, packStowage, projectWith } from '../support/npm.ts'
+import { runProgram, startProgram, temporaryFolder } from '../support/program.ts'
 
 // Installing packages over a slow network takes long.
 t.setTimeout(600_000)
 
-const root = new URL('..', import.meta.url).pathname
+const root = new URL('../..', import.meta.url).pathname
 const templates = join(root, 'adapters/template')
 const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
 
@@ -114,7 +113,7 @@ const cases: ConformanceCase[] = conformanceCases(harness)
 for (const { name, run } of cases) run().then(({ skipped }) => [name, skipped ?? '', storageErrorCodes, oddNames, commonNames])
 `
 
-atNight(t, 'the types match the exports of the package', async t => {
+t.test('the types match the exports of the package', async t => {
   await writeFile(join(project, 'adapter.ts'), program)
   const options = '--strict --exactOptionalPropertyTypes --module nodenext --target es2024 --types node --noEmit'.split(
     ' ',
@@ -134,7 +133,7 @@ atNight(t, 'the types match the exports of the package', async t => {
   t.match(loaded, { status: 0, stdout: /openPlainProvider/ })
 })
 
-atNight(t, 'the template in JavaScript passes the conformance kit with node:test', async t => {
+t.test('the template in JavaScript passes the conformance kit with node:test', async t => {
   const command = [process.execPath, '--test', '--test-reporter=tap', 'javascript/index.test.js'] as const
   const { status, stdout, stderr } = await runProgram({ environment: {}, cwd: project, command: [...command] })
   if (status !== 0) t.comment(stdout + stderr)
@@ -147,7 +146,7 @@ atNight(t, 'the template in JavaScript passes the conformance kit with node:test
   t.match(stdout, /^ok .* # SKIP needs the method copy/m)
 })
 
-atNight(t, 'the template in TypeScript compiles, passes the kit from the command line and gets a badge', async t => {
+t.test('the template in TypeScript compiles, passes the kit from the command line and gets a badge', async t => {
   const home = join(project, 'typescript')
   const printed = await npm(home, 'test', '--', '--entries', '100')
   const [, passed] = /^sqlite-plain passes conformance (\d{2,}) of \1 \(\d+ skipped\)$/m.exec(printed) ?? []

@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
-import { startApp, testSecret } from '../support/app.ts'
-import { client, type Data } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
-import { startProgram, temporaryFolder } from '../support/program.ts'
-import { until } from '../support/until.ts'
-import { dice, rounds } from './rounds.ts'
+import { dice, rounds } from '../../faults/rounds.ts'
+import { startApp, testSecret } from '../../support/app.ts'
+import { client, type Data } from '../../support/client.ts'
+import { startProgram, temporaryFolder } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
 
 t.setTimeout(rounds(0) > 0 ? 3_600_000 : 300_000)
 
@@ -53,7 +52,7 @@ t.test('after kills, a quota counts exactly what is stored, and reserves nothing
     STOWAGE_WORKERS: '0',
     LOG_LEVEL: 'warn',
   }
-  const all = rounds(extent({ gate: 1, nightly: 10 }))
+  const all = rounds(10)
   let stored = 0
   for (let round = 0; round < all; round++) {
     const program = await startProgram(t, { environment })
@@ -83,9 +82,9 @@ t.test('after kills, a quota counts exactly what is stored, and reserves nothing
         await change().catch(() => {})
       }
     }
-    const workers = Array.from({ length: extent({ gate: 4, nightly: 12 }) }, (_, worker) => work(worker))
+    const workers = Array.from({ length: 12 }, (_, worker) => work(worker))
     const before = stored
-    await until(() => stored > before + extent({ gate: 8, nightly: 20 }))
+    await until(() => stored > before + 20)
     await sleep(random() * 300)
     await program.stop('SIGKILL')
     isOver = true

@@ -1,5 +1,5 @@
 /**
- * Rights in memory while processes are paused and killed: three servers (two by day) on one PostgreSQL, requests on all of them at all times,
+ * Rights in memory while processes are paused and killed: three servers on one PostgreSQL, requests on all of them at all times,
  * and changes of rights by any of them. A request that begins when a change has returned must be decided by the new rights.
  */
 import { randomUUID } from 'node:crypto'
@@ -7,15 +7,14 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { databaseSettings } from '../servers/postgres.ts'
-import { type Client, client, password } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
-import { type Program, startProgram, temporaryFolder } from '../support/program.ts'
-import { randomNumbers } from '../support/random.ts'
+import { databaseSettings } from '../../servers/postgres.ts'
+import { type Client, client, password } from '../../support/client.ts'
+import { type Program, startProgram, temporaryFolder } from '../../support/program.ts'
+import { randomNumbers } from '../../support/random.ts'
 
-const changesCount = Number(process.env.RIGHTS_CHANGES) || extent({ gate: 8, nightly: 10_000 })
+const changesCount = Number(process.env.RIGHTS_CHANGES) || 10_000
 /** Servers beside the first one. */
-const others = extent({ gate: 1, nightly: 2 })
+const others = 2
 /** Changes that run at the same time. */
 const atOnce = 8
 /** Milliseconds that a server is paused, at most: longer than a lease. */
@@ -77,7 +76,7 @@ t.test(`${changesCount} changes of rights hold at once on all servers`, { timeou
       }
     }
   }
-  const running = [...Array.from({ length: extent({ gate: 1, nightly: 3 }) }, load), disturb()]
+  const running = [...Array.from({ length: 3 }, load), disturb()]
 
   const late: string[] = []
   const times: number[] = []
