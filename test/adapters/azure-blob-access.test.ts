@@ -13,6 +13,7 @@ import { at, call, get, has, namesIn, pattern, put, rejectsWith } from '../../ad
 import { StorageError, type StorageErrorCode } from '../../adapters/contract.ts'
 import { azureServer } from '../servers/azurite.ts'
 import { faultProxy } from '../servers/fault-proxy.ts'
+import { atNight } from '../support/extent.ts'
 import { azureConfigFor, openAzure, smallLimits } from './azure-provider.ts'
 import { recordingHost, silentHost } from './host.ts'
 
@@ -140,7 +141,7 @@ t.test('an application gets tokens with its secret, and new ones when Azure refu
   }
 })
 
-t.test('a person gives consent, and is asked again when it ends', async t => {
+atNight(t, 'a person gives consent, and is asked again when it ends', async t => {
   const { state, config, open } = await entra(t)
   const adapter = azureBlobAdapter({ authority: state.authority })
   const person: AzureBlobConfig = { ...config, access: 'person' }

@@ -59,7 +59,7 @@ atNight(t, 'a large file is one version, and its parts leave none', async t => {
   await provider.close?.()
 })
 
-t.test('people list, read, restore and delete the versions of the account', async t => {
+atNight(t, 'people list, read, restore and delete the versions of the account', async t => {
   const app = await startApp(t)
   const { token } = await app.register('owner@example.org')
   const config = azureConfigFor(account, container.containerName, { prefix: 'app' })

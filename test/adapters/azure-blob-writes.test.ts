@@ -118,7 +118,7 @@ t.test('a failed or aborted write frees its parts', async t => {
   t.same(await blobsIn(prefix), [])
 })
 
-t.test('another server frees what a killed one has left, before and after the parts were joined', async t => {
+atNight(t, 'another server frees what a killed one has left, before and after the parts were joined', async t => {
   const { provider, proxy, prefix } = await behindProxy(t, { backoff: { first: 10, longest: 100, attempts: 1 } })
   for (const isLost of [
     (method = '', url = '') => method === 'PUT' && url.includes('comp=blocklist'),
@@ -208,7 +208,7 @@ t.test('bytes that change on their way are not stored', async t => {
   t.same(await stagedIn(prefix), [])
 })
 
-t.test('a read whose connection breaks continues at the same byte', async t => {
+atNight(t, 'a read whose connection breaks continues at the same byte', async t => {
   const { provider, proxy } = await behindProxy(t, { idleTime: 1000 })
   await put(provider, 'file', bytes)
   for (const range of [undefined, { offset: 1000, length: mib }]) {
@@ -261,7 +261,7 @@ t.test('files of other programs', async t => {
   t.same(host.warnings, [])
 })
 
-t.test('folders of other programs, and what they hide', async t => {
+atNight(t, 'folders of other programs, and what they hide', async t => {
   const { provider, prefix, blob, host } = await here()
   const mark = { metadata: { hdi_isFolder: 'True' } }
   await blob('marked').upload('', 0, mark)

@@ -136,7 +136,7 @@ t.test('every documented refusal has a code and a sentence that says what to do'
   t.equal(fake.faults.pending, 0, 'a lock on the account is waited for')
 })
 
-t.test('content is verified by its hash, in one request and in parallel parts', async t => {
+atNight(t, 'content is verified by its hash, in one request and in parallel parts', async t => {
   const { provider, fake } = await openWorld(t)
   const bytes = randomBytes(3 * chunkSize + 1_000_000)
   // Holds the first part until another one arrives.
@@ -274,7 +274,7 @@ t.test(
   },
 )
 
-t.test('an aborted write leaves nothing, even during its commit', async t => {
+atNight(t, 'an aborted write leaves nothing, even during its commit', async t => {
   const { provider, fake } = await openWorld(t)
   const reason = new Error('the client went away')
   for (const [path, size, route] of [

@@ -66,7 +66,7 @@ t.test('a code needs its verifier, and tokens are refreshed until consent is wit
   await rejectsWith('NEEDS_RECONNECT', oauth.refresh(config, 'any', network))
 })
 
-t.test('concurrent calls renew an expired token with one request, even while listing many files', async t => {
+atNight(t, 'concurrent calls renew an expired token with one request, even while listing many files', async t => {
   const count = extent({ gate: 2000, nightly: 10_000 })
   const { provider, fake, rootId, host } = await openWorld(t)
   for (let i = 0; i < count; i += 1) fake.addFile(rootId, `file ${String(i).padStart(5, '0')}`, `${i}`)

@@ -65,7 +65,7 @@ const ranges = ({ faults }: GoogleDrive) =>
 const hidden = ({ store }: GoogleDrive) =>
   [...store.items.values()].map(({ name }) => name).filter(name => name.startsWith('.stowage'))
 
-t.test('bytes that have arrived are not sent again, by any server', async t => {
+atNight(t, 'bytes that have arrived are not sent again, by any server', async t => {
   const { provider, other, fake } = await openTwo(t)
   const first = await begin(provider, 'file')
   fake.faults.clear()
@@ -303,7 +303,7 @@ t.test('an upload handles a parent folder that is moved or deleted', async t => 
   t.equal(await shown('moved'), '')
 })
 
-t.test('an expired session is NOT_FOUND, unless its file exists', async t => {
+atNight(t, 'an expired session is NOT_FOUND, unless its file exists', async t => {
   const { provider, fake } = await openTwo(t)
   const [first, second] = [await begin(provider, 'first'), await appended(provider, 'second')]
   await finish(provider, second)
@@ -318,7 +318,7 @@ t.test('an expired session is NOT_FOUND, unless its file exists', async t => {
   await has(provider, 'second', short)
 })
 
-t.test('a repeated complete returns the same result', async t => {
+atNight(t, 'a repeated complete returns the same result', async t => {
   const { provider, other } = await openTwo(t)
   await put(provider, 'over', 'old')
   for (const path of ['new', 'over', 'made/up/new']) {

@@ -70,7 +70,7 @@ t.test('a lost response is checked, so no file is created twice', async t => {
   t.equal(fake.store.childrenOf(rootId).filter(item => item.name === 'folder').length, 1)
 })
 
-t.test('temporary errors at any point of an upload are retried', async t => {
+atNight(t, 'temporary errors at any point of an upload are retried', async t => {
   const places = [
     { size: 10, path: /generateIds/ },
     { size: 10, path: /uploadType=multipart/, method: 'POST' },

@@ -18,6 +18,7 @@ import {
   rejectsWith,
 } from '../../adapters/conformance/kit.ts'
 import type { StoragePath } from '../../adapters/contract.ts'
+import { extent } from '../support/extent.ts'
 import { recordingHost } from './host.ts'
 import { openTemporary } from './temporary.ts'
 
@@ -44,7 +45,7 @@ function mount(...options: string[]): void {
 }
 
 function mountTests(): void {
-  for (const kind of ['another disk', 'a bind mount of the same disk']) {
+  for (const kind of extent({ gate: ['another disk'], nightly: ['another disk', 'a bind mount of the same disk'] })) {
     t.test(`writes, copies and moves across ${kind}`, async t => {
       const { provider, root, outside } = await openTemporary(t)
       await mkdir(join(root, 'disk'))

@@ -13,7 +13,7 @@ import { copySmall } from '../../adapters/backends/local/small-files/write.ts'
 import type { Destination } from '../../adapters/backends/local/write.ts'
 import { at, bodyOf, call, has, makeFolder, pattern, put, rejectsWith } from '../../adapters/conformance/kit.ts'
 import { segmentsOf } from '../../adapters/contract.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { openTemporary } from './temporary.ts'
 
@@ -100,7 +100,7 @@ t.test('the fast way reads and stores what the general way does', async t => {
   await isClosed(root)
 })
 
-t.test('files of a folder are copied together as one by one', async t => {
+atNight(t, 'files of a folder are copied together as one by one', async t => {
   const { provider, root, staging, write, copyAll } = await openSmall(t)
   await makeFolder(provider, 'from')
   await makeFolder(provider, 'to/deep')
@@ -457,7 +457,7 @@ t.test('the threads do the jobs of many callers', async t => {
   await isClosed(root)
 })
 
-t.test('a job whose signal aborts while it waits is not done', async t => {
+atNight(t, 'a job whose signal aborts while it waits is not done', async t => {
   const { provider, rootOf, root } = await openSmall(t)
   await put(provider, 'first', 'content')
   const threads = new SmallFileThreads({ stuckAfter: 60_000 })
@@ -511,7 +511,7 @@ async function startThreads(options = {}) {
   return run
 }
 
-t.test('a disk that hangs delays neither other disks nor its own callers that can go another way', async t => {
+atNight(t, 'a disk that hangs delays neither other disks nor its own callers that can go another way', async t => {
   const run = await startThreads()
   const gate = new Int32Array(new SharedArrayBuffer(4))
   const hanging = run(1n, 'hang', { gate })

@@ -103,7 +103,7 @@ atNight(t, 'maxBytes has an upper bound', async t => {
 })
 
 t.test('the counted bytes match the used memory for empty files, long names and one-byte chunks', async t => {
-  const limit = 16 * 1024 * 1024
+  const limit = extent({ gate: 4, nightly: 16 }) * 1024 * 1024
   const provider = await open(limit)
   const before = await held()
   const name = (i: number) => `${i}`.padStart(255, 'n')

@@ -121,7 +121,7 @@ for (const [name, kind] of Object.entries(kinds).filter(([name]) => tried.includ
   })
 }
 
-t.test('entries have the checksums that the server stores', async t => {
+atNight(t, 'entries have the checksums that the server stores', async t => {
   const expected: Record<string, string[]> = {
     Nextcloud: ['small', 'chunks'],
     'Nextcloud in S3': ['small'],
@@ -272,7 +272,7 @@ atNight(t, 'Nextcloud refuses a file for its quota before all bytes are sent', a
   t.same(uploadRequests(fake), ['MKCOL  201', 'PUT 00001 507', 'DELETE  204'])
 })
 
-t.test('another server frees what a killed one has left', async t => {
+atNight(t, 'another server frees what a killed one has left', async t => {
   const { fake, provider } = await openWorld(t)
   const record = new UploadRecord()
   fake.faults.fail({ ...chunk, reason: 'lost', times: Infinity })

@@ -113,7 +113,7 @@ t.test('withdrawn consent is NEEDS_RECONNECT, and a token that is always refused
   await rejectsWith('NEEDS_RECONNECT', listAll(provider, ''))
 })
 
-t.test('every documented refusal has a code and a sentence that says what to do', async t => {
+atNight(t, 'every documented refusal has a code and a sentence that says what to do', async t => {
   const { provider, fake } = await openWorld(t)
   const cases: [string, number, StorageErrorCode][] = [
     ['accessDenied', 403, 'PERMISSION_DENIED'],
@@ -156,7 +156,7 @@ t.test('every documented refusal has a code and a sentence that says what to do'
   }
 })
 
-t.test('an upload session gets ranges of whole units and no token, and is verified', async t => {
+atNight(t, 'an upload session gets ranges of whole units and no token, and is verified', async t => {
   const { provider, fake } = await openWorld(t)
   const bytes = randomBytes(2 * chunkSize + 1000)
   await write(provider, 'made/large', bytes)

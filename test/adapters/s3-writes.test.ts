@@ -162,16 +162,20 @@ atNight(t, 'an upload is aborted only after all its parts have ended', async t =
   proxy.fault = undefined
 })
 
-t.test('one of several concurrent large writes with overwrite: false succeeds, and no other parts remain', async t => {
-  const provider = await openS3(server, bucket, { limits: smallParts })
-  const contents = Array.from({ length: extent({ gate: 3, nightly: 6 }) }, (_, i) => pattern(6 * mib, i))
-  const results = await Promise.allSettled(contents.map(bytes => write(provider, 'file', bodyOf(bytes))))
-  const winners = results.flatMap(({ status }, i) => (status === 'fulfilled' ? [i] : []))
-  t.equal(winners.length, 1)
-  for (const result of results) if (result.status === 'rejected') t.match(result.reason, { code: 'ALREADY_EXISTS' })
-  await has(provider, 'file', contents[winners[0] ?? 0] ?? '')
-  t.equal(await uploads(), 0)
-})
+atNight(
+  t,
+  'one of several concurrent large writes with overwrite: false succeeds, and no other parts remain',
+  async t => {
+    const provider = await openS3(server, bucket, { limits: smallParts })
+    const contents = Array.from({ length: extent({ gate: 3, nightly: 6 }) }, (_, i) => pattern(6 * mib, i))
+    const results = await Promise.allSettled(contents.map(bytes => write(provider, 'file', bodyOf(bytes))))
+    const winners = results.flatMap(({ status }, i) => (status === 'fulfilled' ? [i] : []))
+    t.equal(winners.length, 1)
+    for (const result of results) if (result.status === 'rejected') t.match(result.reason, { code: 'ALREADY_EXISTS' })
+    await has(provider, 'file', contents[winners[0] ?? 0] ?? '')
+    t.equal(await uploads(), 0)
+  },
+)
 
 atNight(t, 'a part whose connection breaks is sent again, and repeated breaks leave nothing', async t => {
   const proxy = await faultProxy(t, server.endpoint)
@@ -193,7 +197,7 @@ atNight(t, 'a part whose connection breaks is sent again, and repeated breaks le
   t.equal(await uploads(), 0)
 })
 
-t.test('a write whose response was lost succeeds', async t => {
+atNight(t, 'a write whose response was lost succeeds', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   const provider = await openBehind(proxy)
   const loseOne = (wanted: (request: { url?: string | undefined; method?: string | undefined }) => boolean) => {
@@ -328,7 +332,7 @@ t.test('small files take one request each, once the folders beside them are know
   await has(provider, 'folder/6', 'a file now')
 })
 
-t.test('a write without overwrite replaces no file at a server without conditions', async t => {
+atNight(t, 'a write without overwrite replaces no file at a server without conditions', async t => {
   const proxy = await faultProxy(t, server.endpoint)
   proxy.fault = ({ headers }) => (headers['if-none-match'] ? { answer: { status: 501 } } : undefined)
   const provider = await openBehind(proxy)
@@ -429,7 +433,7 @@ atNight(t, 'writes share the memory for parts, and slow writes do not block othe
 })
 
 t.test('copies', async t => {
-  t.test('a copy in parts keeps the metadata', async t => {
+  atNight(t, 'a copy in parts keeps the metadata', async t => {
     const limits = { ...smallParts, copyBytes: 6 * mib, copyPartBytes: 5 * mib }
     const provider = await openS3(server, bucket, { limits })
     const bytes = pattern(11 * mib)

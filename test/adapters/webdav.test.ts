@@ -258,7 +258,7 @@ atNight(t, 'a server may close idle connections just when they are used again', 
   await provider.close?.()
 })
 
-t.test('a server that is down', async t => {
+atNight(t, 'a server that is down', async t => {
   await runFaultCases(t, harness, async () => {
     await apache.stop()
     return () => apache.start()

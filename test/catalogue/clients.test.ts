@@ -47,7 +47,7 @@ t.test('the client yields what it finds, and says what was covered', async t => 
   t.match(covered, [{ provider: { id: disk, name: 'Disk' }, isComplete: true, indexedAt: Date }])
 })
 
-t.test('`stowage search` prints what it finds', async t => {
+atNight(t, '`stowage search` prints what it finds', async t => {
   t.match(await json('search', 'annual', 'Disk:/Reports'), {
     status: 0,
     lines: [{ kind: 'file', storage: 'Disk', path: '/Reports/annual report.txt', size: 1, snippet: null }],

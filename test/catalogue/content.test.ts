@@ -123,7 +123,7 @@ t.test('words in the text of files are found', async t => {
   t.match(await names.json(), { entries: [] })
 })
 
-t.test('snippets show the words around a hit', async t => {
+atNight(t, 'snippets show the words around a hit', async t => {
   const filler = 'Lorem ipsum dolor sit amet. '.repeat(30)
   const on = await store('snippets', {
     'long.txt': `${filler}The Größe of the needle is here, says the needle.${filler}`,
@@ -158,7 +158,7 @@ atNight(t, 'results come page by page', async t => {
   t.same(paths.toSorted(), [...Object.keys(files).map(name => `/${name}`), '/needle.bin'].toSorted())
 })
 
-t.test('texts follow their files', async t => {
+atNight(t, 'texts follow their files', async t => {
   const on = await store('moving', {
     'from/deep/a.txt': 'wanted words',
     'from/b.txt': 'wanted too',

@@ -75,7 +75,7 @@ t.test('office documents have the words that docx2txt and odt2txt find', async t
   t.equal(await textOf('office', pptx(slides)), slides.join('\n'), 'slides in their order')
 })
 
-t.test('PDF documents have the words that pdftotext finds', async t => {
+atNight(t, 'PDF documents have the words that pdftotext finds', async t => {
   const lines = ['The quarterly report', 'has (some) words: na\xefve caf\xe9', 'and a third line.']
   const document = pdf([lines, ...Array.from({ length: 120 }, (_, page) => [`Page ${page} of the rest`])])
   const found = wordsIn(await textOf('pdf', document))
@@ -219,7 +219,7 @@ function isBounded({ text, words }: Extracted): boolean {
 /** Returns the ids of the extracting processes of this process. */
 const extractorProcesses = () => childrenWith('extractor/process')
 
-t.test('a killed process costs only its own file', async t => {
+atNight(t, 'a killed process costs only its own file', async t => {
   const own = new Extractors()
   t.teardown(() => own.close())
   const before = new Set(await extractorProcesses())

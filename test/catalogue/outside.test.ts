@@ -79,7 +79,7 @@ t.test('a change at the disk is in the catalogue and told to those who follow th
   t.notMatch(changesOf(team).join(), 'secret', 'nobody learns of a path outside of what they follow')
 })
 
-t.test('a change through the server is not told as one of others', async t => {
+atNight(t, 'a change through the server is not told as one of others', async t => {
   const store = await disk('own')
   await isWatched(store)
   const stream = await openEvents(app.url, token, follow, { providerId: store.id, path: '/' })

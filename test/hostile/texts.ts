@@ -41,7 +41,7 @@ export const bytes: readonly Buffer[] = [
   Buffer.from([0xf5, 0x80, 0x80, 0x80]),
 ]
 
-/** Returns those values that a run tries at one input. In `npm test`, eight inputs share them. @param index numbers the inputs */
+/** Returns those values that a run tries at one input. In `npm test`, 16 inputs share them. @param index numbers the inputs */
 export function triedAt<T>(index: number, values: readonly T[]): T[] {
-  return extent({ gate: values.filter((_, n) => n % 8 === index % 8), nightly: [...values] })
+  return extent({ gate: values.filter((_, n) => n % 16 === index % 16), nightly: [...values] })
 }

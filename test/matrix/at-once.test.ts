@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { atNight, extent } from '../support/extent.ts'
 import { toolCall } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { type Answer, operation, post, readSchema, type Schema, send } from './api.ts'
@@ -75,7 +76,7 @@ t.test('a lost right is refused with the next request, on every replica', async 
     t.equal(await everywhere(key), '401 KEY_REVOKED', 'for good')
   })
 
-  t.test('a key that expires while it is used', async t => {
+  atNight(t, 'a key that expires while it is used', async t => {
     const begunAt = Date.now()
     await everywhere(await world.key(founder, everything))
     const expiresAt = new Date(Date.now() + 1500 + 5 * (Date.now() - begunAt))
@@ -132,7 +133,7 @@ t.test('a lost right is refused with the next request, on every replica', async 
       ['NONE', 'SCOPE_REQUIRED', 'SCOPE_REQUIRED'],
       ['OWNER', 'yes', 'SCOPE_REQUIRED, yes'],
     ]
-    for (const [role, fullTold, readerTold] of steps) {
+    for (const [role, fullTold, readerTold] of extent({ gate: steps.filter((_, n) => n % 2 === 1), nightly: steps })) {
       await update(world, schema, person, { role, access: 'all' })
       t.same(
         [await everywhere(person), await everywhere(full), await everywhere(reader)],
@@ -153,7 +154,7 @@ t.test('a lost right is refused with the next request, on every replica', async 
       ['listed', 'yes', 'yes, OUTSIDE_BASE_PATH'],
       ['all', 'yes', 'yes, OUTSIDE_BASE_PATH'],
     ]
-    for (const [name, allTold, narrowTold] of steps) {
+    for (const [name, allTold, narrowTold] of extent({ gate: steps.filter((_, n) => n % 2 === 0), nightly: steps })) {
       await update(world, schema, person, { role: 'ADMIN', access: accesses[name] })
       t.same(
         [await everywhere(person), await everywhere(all), await everywhere(narrow)],
@@ -250,6 +251,7 @@ t.test('links end with the credential that created them', async t => {
     const good = new URL(await linkOf(world.founder), world.url)
     const ticket = good.searchParams.get('ticket') ?? ''
     const changed = [...ticket].flatMap((letter, index) => {
+      if (index % extent({ gate: 7, nightly: 1 }) !== 0) return []
       // The last character of base64 can have unused bits.
       const isPadding = index === ticket.length - 1 || ticket[index + 1] === '.'
       return isPadding ? [] : [ticket.slice(0, index) + (letter === 'A' ? 'B' : 'A') + ticket.slice(index + 1)]

@@ -68,7 +68,7 @@ t.test('SFTP gives the response that the model predicts', async t => {
   )
 
   t.test('every row, area and key', async t => {
-    const chosen = balance(cells, ({ verdict }) => verdict.may, extent({ gate: 80, nightly: 3000 })).filter(
+    const chosen = balance(cells, ({ verdict }) => verdict.may, extent({ gate: 65, nightly: 3000 })).filter(
       cell => !isDestructive(cell),
     )
     t.ok(chosen.length > 100)
@@ -95,7 +95,8 @@ t.test('SFTP gives the response that the model predicts', async t => {
   })
 
   t.test('the root and the way down show what a key can access', async t => {
-    const wrong = await runAll(keys, async holder => {
+    const some = keys.filter((_, index) => extent({ gate: index % 3 === 0, nightly: true }))
+    const wrong = await runAll(some, async holder => {
       const sftp = await sessionOf(tokenOf(holder))
       const names = async (path: string): Promise<string> => {
         const opened = await sftp.request(11, text(path))

@@ -188,11 +188,11 @@ t.test('no nested field reveals data outside the access of a credential', async 
   const chosen = ways.flatMap(some => {
     const row = some[0]?.row ?? ''
     const may = row && !fields[row]?.bounces ? holders.filter(holder => makeCell(world, row, holder).verdict.may) : []
-    const each = Math.ceil(extent({ gate: 4, nightly: 100 }) / some.length)
+    const each = Math.ceil(extent({ gate: 2, nightly: 100 }) / some.length)
     // The founder sees a value in every field that only reads.
     const founder = row.startsWith('Query.') ? may.slice(0, 1) : []
-    // Others take each way, and in `npm test` every eighth way of those that the founder takes.
-    const isForOthers = (index: number) => founder.length === 0 || index % extent({ gate: 8, nightly: 1 }) === 0
+    // Others take each way, and in `npm test` every 24th way of those that the founder takes.
+    const isForOthers = (index: number) => founder.length === 0 || index % extent({ gate: 24, nightly: 1 }) === 0
     const others = (index: number) =>
       Math.max(each - founder.length, isForOthers(index) ? extent({ gate: 1, nightly: 2 - founder.length }) : 0)
     const sampled = (index: number) => new Set([...founder, ...sample(may, others(index), index)])

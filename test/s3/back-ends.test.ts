@@ -19,7 +19,7 @@ import t from 'tap'
 import { localAdapter } from '../../adapters/backends/local/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { googleDrive, s3 } from '../hostile/back-ends.ts'
-import { extent, isNight } from '../support/extent.ts'
+import { atNight, extent, isNight } from '../support/extent.ts'
 import { davClient, resourcesIn } from '../webdav/client.ts'
 import { codeOf, createS3World } from './world.ts'
 
@@ -155,7 +155,7 @@ t.test('other storages', async t => {
     })
   }
 
-  await t.test('S3 keeps the parts itself', async t => {
+  await atNight(t, 'S3 keeps the parts itself', async t => {
     const Bucket = 's3-bucket'
     const waiting = async () => {
       const { rows } = await sql<{ chunks: number; uploads: number }>`

@@ -46,7 +46,7 @@ t.test('programs that speak S3', async t => {
     'a b/ü (1)+&.txt': Buffer.from('names'),
     'deep/er/still/deeper.bin': randomBytes(200_000),
     // Larger than the parts of the programs.
-    'large.bin': randomBytes(extent({ gate: 11, nightly: 18 }) * mib),
+    'large.bin': randomBytes(extent({ gate: 6, nightly: 18 }) * mib),
   }
   for (const [name, bytes] of Object.entries(files)) {
     await mkdir(dirname(join(home, 'in', name)), { recursive: true })

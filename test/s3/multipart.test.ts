@@ -20,7 +20,7 @@ import { codeOf, createS3World } from './world.ts'
 
 const mib = 1024 * 1024
 
-t.test('parts that the back end keeps', t => testUploads(t, { Bucket: 'files', keepsParts: true }))
+atNight(t, 'parts that the back end keeps', t => testUploads(t, { Bucket: 'files', keepsParts: true }))
 t.test('parts that wait in the database', t => testUploads(t, { Bucket: 'memory', keepsParts: false }))
 
 async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; keepsParts: boolean }): Promise<void> {
@@ -28,8 +28,6 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
   const { app, token } = world
   await app.connectProvider(token, 'memory', { maxBytes: 100 * mib }, 'memory')
   const s3 = world.client()
-  /** Declares a test of what both kinds have in common, which `npm test` runs for one of them. */
-  const common = (name: string, run: (t: Test) => unknown) => (keepsParts ? t.test(name, run) : atNight(t, name, run))
   const store = (Key: string, Body: string) => s3.send(new PutObjectCommand({ Bucket, Key, Body }))
   const content = async (Key: string) => {
     const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }))
@@ -85,8 +83,7 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     t.ok((await content('sdk.bin')).equals(large), 'as the SDK uploads')
   })
 
-  const whole = (name: string, run: (t: Test) => unknown) => (keepsParts ? atNight(t, name, run) : t.test(name, run))
-  await whole('a part larger than the memory for parts', async t => {
+  await atNight(t, 'a part larger than the memory for parts', async t => {
     const bytes = randomBytes(19 * mib)
     const upload = await begin('large.bin')
     const second = await upload.part(2, bytes.subarray(17 * mib))
@@ -123,7 +120,7 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     t.equal(String(await content('replaced.txt')), 'two')
   })
 
-  await common('conditions', async t => {
+  await t.test('conditions', async t => {
     await store('taken.txt', 'taken')
     const upload = await begin('taken.txt')
     const parts = [await upload.part(1, 'new')]
@@ -134,7 +131,7 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     t.equal(String(await content('taken.txt')), 'new')
   })
 
-  await common('lists of uploads and parts, and aborts', async t => {
+  await t.test('lists of uploads and parts, and aborts', async t => {
     const a = await begin('list/a')
     const b = await begin('list/b')
     const c = await begin('list/sub/c')
@@ -182,7 +179,7 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     t.match(await waiting(), { chunks: 0, uploads: 0 })
   })
 
-  await common('parts from other objects', async t => {
+  await t.test('parts from other objects', async t => {
     await store('source.txt', '0123456789')
     const upload = await begin('copied.txt')
     const copy = async (PartNumber: number, more: object = {}) => {
@@ -221,7 +218,7 @@ async function testUploads(t: Test, { Bucket, keepsParts }: { Bucket: string; ke
     for (const failure of ['RANGE_NOT_SATISFIABLE /source.txt', 'NOT_FOUND /missing']) t.ok(failures.includes(failure))
   })
 
-  await common('bad input', async t => {
+  await t.test('bad input', async t => {
     const upload = await begin('bad.txt')
     for (const number of [0, 10_001, -1]) t.equal(await codeOf(upload.part(number, 'x')), 'InvalidArgument')
     t.equal(await codeOf(upload.complete([])), 'MalformedXML')

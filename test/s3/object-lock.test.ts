@@ -261,7 +261,7 @@ t.test('Object Lock over S3', async t => {
     await deleteVersionRow(db, keeping.id)
   })
 
-  await t.test('new objects get the retention of the bucket, however they are stored', async t => {
+  await atNight(t, 'new objects get the retention of the bucket, however they are stored', async t => {
     await configure(owner, { Mode: 'GOVERNANCE', Days: 2 })
     await put(writer, 'n/put', '1')
     await writer.send(new CopyObjectCommand({ Bucket, Key: 'n/copy', CopySource: `${Bucket}/n/put` }))

@@ -109,18 +109,20 @@ interface Store {
   isKnown: boolean
   /** Whether to try each operation and conflict with each case. Otherwise they take turns. */
   isThorough: boolean
+  /** The numbers of the cases to try. All without them. */
+  numbers?: readonly number[]
   /** Creates a store that contains only the root folders of the three providers. */
   connect(): Promise<Alias>
 }
 
-export async function everyCase(t: Test, { isKnown, isThorough, connect }: Store): Promise<void> {
+export async function everyCase(t: Test, { isKnown, isThorough, numbers, connect }: Store): Promise<void> {
   const planted = async () => {
     const alias = await connect()
     await plant(alias)
     return { alias, cases: casesOf(alias) }
   }
   let { alias, cases } = await planted()
-  for (const index of cases.keys()) {
+  for (const index of numbers ?? cases.keys()) {
     for (const [turn, operation] of operations.entries()) {
       for (const [position, conflict] of conflicts.entries()) {
         // FAIL and RENAME only create new entries, so they cannot overwrite a source.

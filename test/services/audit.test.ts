@@ -78,7 +78,7 @@ function longPath(seed: number): string {
   return `/${names.join('/')}`
 }
 
-t.test('events with the longest paths are stored, together with the rest of their batch', async t => {
+atNight(t, 'events with the longest paths are stored, together with the rest of their batch', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const { audit, credentials } = app.app.services
@@ -97,46 +97,52 @@ t.test('events with the longest paths are stored, together with the rest of thei
   t.notMatch(app.logged(), /"lost"/)
 })
 
-t.test("an event that the database refuses goes to the server's log, and the rest of its batch is stored", async t => {
-  const app = await startApp(t)
-  const { token, providerId } = await withDisk(app)
-  const { audit, credentials } = app.app.services
-  await audit.flush()
-  const viewer = await credentials.authenticate(token, origin)
-  // All known causes of a refusal are excluded by bounds, so a trigger simulates an unknown one.
-  await sql`create function refuse() returns trigger language plpgsql as $$ begin
+atNight(
+  t,
+  "an event that the database refuses goes to the server's log, and the rest of its batch is stored",
+  async t => {
+    const app = await startApp(t)
+    const { token, providerId } = await withDisk(app)
+    const { audit, credentials } = app.app.services
+    await audit.flush()
+    const viewer = await credentials.authenticate(token, origin)
+    // All known causes of a refusal are excluded by bounds, so a trigger simulates an unknown one.
+    await sql`create function refuse() returns trigger language plpgsql as $$ begin
     if new.path like '/refused%' then raise exception 'no such path' using errcode = '54000'; end if; return new; end $$`.execute(
-    app.db,
-  )
-  await sql`create trigger refuse before insert on audit_events for each row execute function refuse()`.execute(app.db)
-  const noted = 2500
-  const refused = new Set([0, 1, 999, 1000, 1700, 2499])
-  const pathOf = (n: number) => (refused.has(n) ? `/refused-${n}` : `/kept-${n}`)
-  for (let n = 0; n < noted; n++) audit.note(viewer, 'COPY', { location: { providerId, path: pathOf(n) } })
-  for (let attempt = 0; attempt < 3; attempt++) await audit.flush()
-  const { rows } = await sql<{ path: string }>`select path from audit_events where action = 'COPY' order by id`.execute(
-    app.db,
-  )
-  const expected = Array.from({ length: noted }, (_, n) => n).filter(n => !refused.has(n))
-  t.same(
-    rows.map(({ path }) => path),
-    expected.map(pathOf),
-  )
-  const losses = app
-    .logged()
-    .split('\n')
-    .filter(line => line.includes('"lost"'))
-    .map(line => JSON.parse(line))
-  t.same(
-    losses.map(({ event }) => event.path),
-    [...refused].map(pathOf),
-  )
-  for (const loss of losses) {
-    t.match(loss, { level: 50, lost: { COPY: 1 }, event: { userEmail: 'owner@example.org' }, err: { code: '54000' } })
-  }
-})
+      app.db,
+    )
+    await sql`create trigger refuse before insert on audit_events for each row execute function refuse()`.execute(
+      app.db,
+    )
+    const noted = 2500
+    const refused = new Set([0, 1, 999, 1000, 1700, 2499])
+    const pathOf = (n: number) => (refused.has(n) ? `/refused-${n}` : `/kept-${n}`)
+    for (let n = 0; n < noted; n++) audit.note(viewer, 'COPY', { location: { providerId, path: pathOf(n) } })
+    for (let attempt = 0; attempt < 3; attempt++) await audit.flush()
+    const { rows } = await sql<{
+      path: string
+    }>`select path from audit_events where action = 'COPY' order by id`.execute(app.db)
+    const expected = Array.from({ length: noted }, (_, n) => n).filter(n => !refused.has(n))
+    t.same(
+      rows.map(({ path }) => path),
+      expected.map(pathOf),
+    )
+    const losses = app
+      .logged()
+      .split('\n')
+      .filter(line => line.includes('"lost"'))
+      .map(line => JSON.parse(line))
+    t.same(
+      losses.map(({ event }) => event.path),
+      [...refused].map(pathOf),
+    )
+    for (const loss of losses) {
+      t.match(loss, { level: 50, lost: { COPY: 1 }, event: { userEmail: 'owner@example.org' }, err: { code: '54000' } })
+    }
+  },
+)
 
-t.test('events at a location are found by an index, for any length of path', async t => {
+atNight(t, 'events at a location are found by an index, for any length of path', async t => {
   const asked: CompiledQuery[] = []
   const app = await startApp(t, { onQuery: query => asked.push(query) })
   const { token, providerId } = await withDisk(app)
@@ -165,7 +171,7 @@ t.test('events at a location are found by an index, for any length of path', asy
   }
 })
 
-t.test('close writes the waiting events, and two replicas share one log', async t => {
+atNight(t, 'close writes the waiting events, and two replicas share one log', async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const other = await app.replica()
@@ -299,7 +305,7 @@ t.test('infected files are named apart from other failures, and counted by signa
   )
 })
 
-t.test("when too many events wait, transfers continue and the server's log counts the lost events", async t => {
+atNight(t, "when too many events wait, transfers continue and the server's log counts the lost events", async t => {
   const app = await startApp(t)
   const { token, providerId } = await withDisk(app)
   const { audit, credentials } = app.app.services

@@ -148,7 +148,7 @@ t.test('a provider is connected by consent in the browser', async t => {
     t.equal(await (await app.download(owner.token, id, '/folder/a.txt')).text(), 'content')
   })
 
-  await t.test('one request refreshes an expired token for all callers on all replicas', async t => {
+  await atNight(t, 'one request refreshes an expired token for all callers on all replicas', async t => {
     const replica = await app.replica()
     for (const server of [app, replica]) t.equal((await server.download(owner.token, id, '/folder/a.txt')).status, 200)
     const before = fake.oauth.grants.refresh_token ?? 0
@@ -201,7 +201,7 @@ t.test('a provider is connected by consent in the browser', async t => {
   })
 })
 
-t.test('an incomplete configuration is refused before anybody is asked for consent', async t => {
+atNight(t, 'an incomplete configuration is refused before anybody is asked for consent', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { clientId, clientSecret } = fake.oauth
   const refusal = [
@@ -262,7 +262,7 @@ atNight(t, 'a provider can be renamed or disconnected during its consent', async
   t.match(late.text, /changed meanwhile/)
 })
 
-t.test('a consent that leads to the folder of another storage, or to files in clear text, is refused', async t => {
+atNight(t, 'a consent that leads to the folder of another storage, or to files in clear text, is refused', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { clientId, clientSecret } = fake.oauth
   t.equal((await consent((await connectDrive()).authorizationUrl)).status, 200)
@@ -285,7 +285,7 @@ t.test('a consent that leads to the folder of another storage, or to files in cl
   t.match(await encryptIn(empty).catch(String), /needs a folder of its own/, 'at once, for the same configuration')
 })
 
-t.test('a renewed consent may be that of another account', async t => {
+atNight(t, 'a renewed consent may be that of another account', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { clientId, clientSecret } = fake.oauth
   const rootFolderId = fake.addFolder(fake.rootId, 'vault').id

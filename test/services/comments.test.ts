@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 // Emails wait for a server that never answers.
@@ -76,7 +77,7 @@ const forget = () => sql`delete from entry_comments`.execute(app.db)
 const key = async (input: Input) =>
   (await app.ask(change('createApiKey', 'CreateApiKeyInput', '{ key }'), { input }, owner.token)).createApiKey.key
 
-t.test('they follow what is renamed, moved, deleted and restored', async t => {
+atNight(t, 'they follow what is renamed, moved, deleted and restored', async t => {
   await put('a.txt', 'team/b.txt', 'team-2/c.txt')
   for (const path of ['/a.txt', '/team', '/team/b.txt', '/team-2/c.txt']) await comment(path, `on ${path}`)
   await comment('/a.txt', 'second')
@@ -184,7 +185,7 @@ t.test('they come in pages', async t => {
   await forget()
 })
 
-t.test('a limit holds for an entry, also for many requests at once', async t => {
+atNight(t, 'a limit holds for an entry, also for many requests at once', async t => {
   await put('full.txt')
   await sql`insert into entry_comments (id, workspace_id, provider_id, path, is_folder, user_id, text)
     select gen_random_uuid(), workspace_id, ${disk}, '/full.txt/', false, user_id, 'x'

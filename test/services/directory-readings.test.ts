@@ -13,7 +13,7 @@ import { syncDirectory } from '../../src/services/people/ldap/sync.ts'
 import { startRanged } from '../servers/ranged-ldap.ts'
 import { base, branches, groupEntry, ldapSettings, personEntry, startSlapd } from '../servers/slapd.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 
 const people = (uid: string) => `uid=${uid},ou=people,${base}`
 const groups = (cn: string) => `cn=${cn},ou=groups,${base}`
@@ -114,7 +114,7 @@ async function fill({ db }: TestApp, name: string, source: string): Promise<void
     order by identities.email desc limit ${maxGroupMembers}`.execute(db)
 }
 
-t.test('a reading of many people searches for no groups of each of them', async t => {
+atNight(t, 'a reading of many people searches for no groups of each of them', async t => {
   const count = extent({ gate: 300, nightly: 50_000 })
   const [ofTeam, ofPosix] = [100, 250]
   const uids = Array.from({ length: count }, (_, index) => `p${index}`)
@@ -194,7 +194,7 @@ member: ${people('p0')}
   t.equal((await sizes())['team 1'], ofTeam - 1)
 })
 
-t.test('members of a group that the directory sends in ranges, as Active Directory does, are all read', async t => {
+atNight(t, 'members of a group that the directory sends in ranges, as Active Directory does, are all read', async t => {
   const uids = Array.from({ length: 8 }, (_, index) => `p${index}`)
   const [inner = '', ...others] = uids
   const server = await startSlapd(

@@ -155,7 +155,9 @@ t.test('files', async t => {
     ['local to memory', local, memory],
     ['memory to local', memory, local],
   ] as const
-  for (const [name, from, to] of pairs.filter((_, index) => extent({ gate: index % 2 === 0, nightly: true }))) {
+  for (const [name, from, to] of pairs.filter(([name]) =>
+    extent({ gate: name === 'memory to local', nightly: true }),
+  )) {
     for (const path of ['/a', '/b', '/c', '/copy', '/move', '/race', '/won-copy', '/won-move']) {
       for (const one of [from, to]) await one.run('delete', { path, recursive: true })
     }
@@ -167,7 +169,7 @@ t.test('files', async t => {
     await t.test(name, t => transfers(t, from, to))
   }
 
-  await t.test('files added to a folder while it is moved stay in the source', async t => {
+  await atNight(t, 'files added to a folder while it is moved stay in the source', async t => {
     await mkdir(join(app.folder, 'moving'))
     await Promise.all(
       Array.from({ length: 300 }, (_, index) => writeFile(join(app.folder, 'moving', `f${index}`), 'x'.repeat(1000))),

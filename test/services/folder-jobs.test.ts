@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { StorageError, type StoragePath } from '../../adapters/contract.ts'
 import type { TestApp } from '../support/app.ts'
-import { atNight } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import type { AdapterCall } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import { control, ended, type FaultyWorld, fill, put, startFaultyWorld, stateOf, textAt, tree } from './jobs-world.ts'
@@ -58,7 +58,7 @@ async function jobsOf({ app, token }: FaultyWorld) {
   return (await app.ask(query, {}, token)).jobs.nodes
 }
 
-t.test('a copy that fails leaves nothing, says why, and can be retried', async t => {
+atNight(t, 'a copy that fails leaves nothing, says why, and can be retried', async t => {
   const world = await startFaultyWorld(t)
   const { app, a, rootA, faults, faulty } = world
   await fill(rootA, files)
@@ -107,7 +107,7 @@ atNight(t, 'a copy whose response was lost is found, to be kept or undone', asyn
   }
 })
 
-t.test('a move that fails leaves the source whole, and can be retried', async t => {
+atNight(t, 'a move that fails leaves the source whole, and can be retried', async t => {
   const world = await startFaultyWorld(t)
   const { app, a, rootA, faults, faulty } = world
   await fill(rootA, files)
@@ -172,10 +172,11 @@ atNight(t, 'a folder that was not empty is deleted by a retry of the move', asyn
   t.same(await tree(join(rootB, 'g')), copied)
 })
 
-for (const [what, method, path] of [
+const stops = [
   ['copies', 'read', 'f/sub/2.txt'],
   ['deletes the sources', 'delete', 'f/sub/2.txt'],
-] as const) {
+] as const
+for (const [what, method, path] of extent({ gate: stops.slice(0, 1), nightly: stops })) {
   t.test(`another server finishes the move of one that stops while it ${what}`, async t => {
     const world = await startFaultyWorld(t)
     const { app, b, rootB, faults, faulty } = world
@@ -204,7 +205,7 @@ for (const [what, method, path] of [
   })
 }
 
-t.test('a server without workers runs what its requests wait for', async t => {
+atNight(t, 'a server without workers runs what its requests wait for', async t => {
   const world = await startFaultyWorld(t, { settings: { workers: 0 } })
   const { app, a, b, rootA, rootB } = world
   await fill(rootA, files)
@@ -222,7 +223,7 @@ t.test('a server without workers runs what its requests wait for', async t => {
   )
 })
 
-t.test('a delete stops at the first failure, and a retry deletes the rest', async t => {
+atNight(t, 'a delete stops at the first failure, and a retry deletes the rest', async t => {
   const world = await startFaultyWorld(t)
   const { app, faults, faulty } = world
   await putAll(world)
@@ -236,7 +237,7 @@ t.test('a delete stops at the first failure, and a retry deletes the rest', asyn
   t.same(await namesIn(world), [])
 })
 
-t.test('a mutation ends when its job is paused or canceled', async t => {
+atNight(t, 'a mutation ends when its job is paused or canceled', async t => {
   const world = await startFaultyWorld(t)
   const { app, a, rootA, faults, faulty } = world
   await fill(rootA, files)
@@ -277,7 +278,7 @@ atNight(t, 'a mutation that cannot have a job leaves no folder', async t => {
   t.same(await tree(rootB), { mine: null })
 })
 
-t.test('the audit log has the mutation, and the creation and the end of its job', async t => {
+atNight(t, 'the audit log has the mutation, and the creation and the end of its job', async t => {
   const world = await startFaultyWorld(t)
   const { app, token, a, b, rootA } = world
   await fill(rootA, files)

@@ -93,7 +93,7 @@ t.test('the role NONE takes its access with it', async t => {
   t.same(await rights(cid.token), { scope: 'read', paths: ['/team'], role: 'VIEWER' })
 })
 
-t.test('a change of a group that has returned holds on every replica', async t => {
+atNight(t, 'a change of a group that has returned holds on every replica', async t => {
   const { app, owner, providerId, within, join, group } = await setUp(t)
   const replicas = [app, await app.replica(), await app.replica()]
   const ann = await join('ann@example.org', 'NONE')
@@ -196,7 +196,7 @@ t.test('an owner by the member alone is the last one', async t => {
   t.equal(await reason(updateMember, demote, other.token), 'LAST_OWNER', 'an access of a group makes no other owner')
 })
 
-t.test('names, unknown ids and limits', async t => {
+atNight(t, 'names, unknown ids and limits', async t => {
   const { app, owner, group, reason } = await setUp(t)
   const id = await group({ name: 'Straße', role: 'VIEWER' })
   t.equal(await reason(create, { input: { name: ' STRASSE', role: 'VIEWER' } }), 'OK')

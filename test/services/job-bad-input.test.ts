@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { StorageError } from '../../adapters/contract.ts'
 import { s3Server } from '../servers/radosgw.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { control, ended, fill, put, runJob, startFaultyWorld, startJob, startWorld, tree } from './jobs-world.ts'
 
 t.setTimeout(600_000)
 
-t.test('names that the target cannot hold', async t => {
+atNight(t, 'names that the target cannot hold', async t => {
   const world = await startWorld(t)
   const { app, token, a, rootA } = world
   const server = await s3Server(t)
@@ -54,7 +54,7 @@ t.test('a quota that is reached', async t => {
   t.same(Object.keys(await tree(rootA)), ['f/1 large.bin'], 'a move keeps what it did not copy')
 })
 
-t.test('credentials of a back end that expire half way', async t => {
+atNight(t, 'credentials of a back end that expire half way', async t => {
   const world = await startFaultyWorld(t)
   const { b, rootB, faults, faulty } = world
   for (let index = 0; index < 30; index++) await put(faults, `f/${index % 3}/${index}`, `${index}`)
@@ -95,7 +95,7 @@ t.test('an API key that expires half way', async t => {
   t.match(job, { state: 'FAILED', error: { reason: 'KEY_EXPIRED' }, progress: { files: 0 } })
 })
 
-t.test('a target inside of a source, which only the back end shows', async t => {
+atNight(t, 'a target inside of a source, which only the back end shows', async t => {
   const world = await startWorld(t)
   const { app, token, a, rootA } = world
   await fill(rootA, { '1.txt': 'one', 'x/2.txt': 'two', 'x/y/3.txt': 'three', 'z/4.txt': 'four' })
@@ -115,7 +115,7 @@ t.test('a target inside of a source, which only the back end shows', async t => 
   }
 })
 
-t.test('a folder that contains itself', async t => {
+atNight(t, 'a folder that contains itself', async t => {
   const world = await startFaultyWorld(t)
   const { app, token, faults, faulty } = world
   const target = await app.connectProvider(token, 'memory', {}, 'target')

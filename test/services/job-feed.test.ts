@@ -5,6 +5,7 @@ import type { Viewer } from '../../src/auth/viewer.ts'
 import type { Database } from '../../src/db/client.ts'
 import { createJobFeed, type JobFeed, type JobSubscription } from '../../src/services/jobs/feed.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 /** Passes each execution of a query that begins with `selectFrom` to `around`. */
@@ -66,7 +67,7 @@ async function startWorld(t: Test): Promise<World> {
   }
 }
 
-t.test('a subscription learns of a change while it begins', async t => {
+atNight(t, 'a subscription learns of a change while it begins', async t => {
   const { app, token, viewer, id, createFeed } = await startWorld(t)
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let started = 0
@@ -119,7 +120,7 @@ t.test('a change back to the state before the beginning is published', async t =
   t.equal(await next, 'QUEUED')
 })
 
-t.test('a client that reads late gets the latest state of large jobs, which are read in small sets', async t => {
+atNight(t, 'a client that reads late gets the latest state of large jobs, which are read in small sets', async t => {
   const { app, viewer, createFeed } = await startWorld(t)
   const count = 101
   // Each job names paths with about 60,000 characters, so that not all of them stay in memory.

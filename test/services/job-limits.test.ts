@@ -8,6 +8,7 @@ import { builtInAdapters } from '../../adapters/index.ts'
 import { Throttle } from '../../src/services/jobs/limits.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 const mb = 1_000_000
@@ -140,7 +141,7 @@ t.test('an abort ends the wait for a throttle', async t => {
   await t.resolves(waiting ?? Promise.resolve(), 'a rate that is lifted lets everything pass')
 })
 
-t.test('a job keeps to the bytes per second of its source and of its target', async t => {
+atNight(t, 'a job keeps to the bytes per second of its source and of its target', async t => {
   const world = await startWorld(t)
   await writeFile(join(world.root, 'f'), Buffer.alloc(6 * mb))
   for (const limited of [world.source, world.target]) {
@@ -151,7 +152,7 @@ t.test('a job keeps to the bytes per second of its source and of its target', as
   }
 })
 
-t.test('a running job follows a change of the bytes per second', async t => {
+atNight(t, 'a running job follows a change of the bytes per second', async t => {
   const world = await startWorld(t)
   await writeFile(join(world.root, 'f'), Buffer.alloc(50 * mb))
   await limit(world, world.target, { bytesPerSecond: 65_536 })
@@ -162,7 +163,7 @@ t.test('a running job follows a change of the bytes per second', async t => {
   t.ok((await ended(world, id)) < 60)
 })
 
-t.test('running jobs share the files at once, and follow a change', async t => {
+atNight(t, 'running jobs share the files at once, and follow a change', async t => {
   const gate = new Gate()
   const world = await startWorld(t, gate)
   for (let index = 0; index < 40; index += 1) {

@@ -103,7 +103,7 @@ atNight(t, 'a retry continues a folder at the page that failed', async t => {
   t.equal(Object.keys(await tree(rootB)).length, 1501, 'also if the cursor has expired')
 })
 
-t.test('a request that was carried out is not an obstacle for its retry', async t => {
+atNight(t, 'a request that was carried out is not an obstacle for its retry', async t => {
   const world = await startFaultyWorld(t)
   const { a, rootA, faults, faulty } = world
   await fill(rootA, { 'f/sub/1.txt': 'one', 'f/2.txt': 'two' })
@@ -235,7 +235,7 @@ atNight(t, 'a MOVE lists a folder that it leaves for a reason that nothing else 
   t.same(Object.keys(await tree(rootA)), ['g/deep/2.txt'], 'the folders above are deleted, too')
 })
 
-t.test('a DELETE lists each failure once, and counts each deletion once', async t => {
+atNight(t, 'a DELETE lists each failure once, and counts each deletion once', async t => {
   const world = await startFaultyWorld(t)
   const { faults, faulty } = world
   for (const path of ['f/1', 'f/a/2', 'f/a/b/3', 'f/a/b/4']) await put(faults, path, path)
@@ -266,7 +266,7 @@ atNight(t, 'a folder is not moved onto itself through another provider', async t
   t.same(await tree(rootA), { 'x/q/1.txt': 'one', 'x/q/empty': null })
 })
 
-t.test('a move that was killed between linking and unlinking is finished', async t => {
+atNight(t, 'a move that was killed between linking and unlinking is finished', async t => {
   const world = await startWorld(t, { settings: { workers: 0 } })
   const { app, a, rootA } = world
   await fill(rootA, { 'f/1.txt': 'one', 'f/2.txt': 'two', 'g/other': 'keeps the folder', 'g/h': 'other' })

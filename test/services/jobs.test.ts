@@ -10,7 +10,7 @@ t.setTimeout(600_000)
 
 const files = { 'f/1.txt': 'one', 'f/sub/2.txt': 'two', 'f/sub/deep/3.txt': 'three', 'g.txt': 'g' }
 
-t.test('a COPY copies files and trees into the target folder', async t => {
+atNight(t, 'a COPY copies files and trees into the target folder', async t => {
   const world = await startWorld(t)
   const { a, b, rootA, rootB } = world
   await fill(rootA, files)
@@ -35,7 +35,7 @@ t.test('a COPY copies files and trees into the target folder', async t => {
   t.same(Object.keys(await tree(rootA)).length, 5)
 })
 
-t.test('the only source of a job gets the name that the target says', async t => {
+atNight(t, 'the only source of a job gets the name that the target says', async t => {
   const world = await startWorld(t)
   const { app, token, a, b, rootA, rootB } = world
   await fill(rootA, files)
@@ -91,7 +91,7 @@ t.test('a MOVE leaves nothing behind', async t => {
   t.same(await tree(rootA), {})
 })
 
-t.test('a DELETE deletes trees', async t => {
+atNight(t, 'a DELETE deletes trees', async t => {
   const world = await startWorld(t)
   await fill(world.rootA, files)
   const job = await runJob(world, { kind: 'DELETE', sources: [{ providerId: world.a, path: '/f' }] })
@@ -118,7 +118,7 @@ t.test('a SYNC writes what differs and deletes what is extra only if asked', asy
   t.same(await tree(join(rootB, 'mirror')), { ...files, 'f/1.txt': 'changed' })
 })
 
-t.test('the conflict policy decides about each file', async t => {
+atNight(t, 'the conflict policy decides about each file', async t => {
   const world = await startWorld(t)
   const { a, b, rootA, rootB } = world
   await fill(rootA, { 'f/1.txt': 'new', 'f/2.txt': 'two' })
@@ -144,7 +144,7 @@ t.test('the conflict policy decides about each file', async t => {
   t.match(await ended(world, failed.id), { state: 'FAILED', progress: { failed: 1 } })
 })
 
-t.test('overlapping sources and targets fail with a reason on their path', async t => {
+atNight(t, 'overlapping sources and targets fail with a reason on their path', async t => {
   const world = await startWorld(t)
   const { a, rootA } = world
   await fill(rootA, files)
@@ -214,7 +214,7 @@ t.test('a job is paused, resumed and canceled within seconds', async t => {
   t.match(await ended(world, second), { state: 'CANCELED' })
 })
 
-t.test('revoking the key of a running job ends it, and ending the session does not', async t => {
+atNight(t, 'revoking the key of a running job ends it, and ending the session does not', async t => {
   const world = await startWorld(t)
   const { app, token, a, b, rootA, rootB } = world
   await fillMany(rootA)
@@ -247,7 +247,7 @@ t.test('revoking the key of a running job ends it, and ending the session does n
   t.match(await ended(world, bySession), { state: 'SUCCEEDED', progress: { files: (folders * many) / 40 } })
 })
 
-t.test('a retry works on what failed, and nothing else', async t => {
+atNight(t, 'a retry works on what failed, and nothing else', async t => {
   const world = await startWorld(t)
   const { a, b, rootA, rootB } = world
   await fill(rootA, { 'f/1.txt': 'one', 'f/closed/2.txt': 'two', 'f/open/3.txt': 'three' })
@@ -268,7 +268,7 @@ t.test('a retry works on what failed, and nothing else', async t => {
   }
 })
 
-t.test('a SYNC never deletes a source, and nothing in a folder where something failed', async t => {
+atNight(t, 'a SYNC never deletes a source, and nothing in a folder where something failed', async t => {
   const world = await startWorld(t)
   const { app, token, a, b, rootA, rootB } = world
   await fill(rootA, { 'x/x/1.txt': 'one', 'docs/2.txt': 'two' })
@@ -313,7 +313,7 @@ atNight(t, 'the paths of a job are bounded together', async t => {
   t.match(await createWith(16), { data: { createJob: { job: { state: 'QUEUED' } } } })
 })
 
-t.test('RENAME copies a file beside itself', async t => {
+atNight(t, 'RENAME copies a file beside itself', async t => {
   const world = await startWorld(t)
   const { a, rootA } = world
   await fill(rootA, { 'f/1.txt': 'one' })

@@ -138,7 +138,7 @@ t.test('new and changed files are copied, damage is repaired, and edits of the o
   t.same((await reportOf(third.id)).findings, [])
 })
 
-t.test('what somebody has changed or created in a copy stays and is reported', async t => {
+atNight(t, 'what somebody has changed or created in a copy stays and is reported', async t => {
   for (const name of ['one', 'two', 'three']) await app.upload(token, a, `/e/${name}`, `the bytes of ${name}`)
   await fill(rootB, { 'e/three': 'of somebody' })
   const first = await keep('/e')
@@ -212,7 +212,7 @@ atNight(t, 'a disk that is not mounted is no loss, and a copy alone decides noth
   t.match(await tree(join(rootB, 'h')), { one: 'the bytes of one', two: 'the bytes of two' })
 })
 
-t.test('the majority decides whether the record is wrong, and nobody without one', async t => {
+atNight(t, 'the majority decides whether the record is wrong, and nobody without one', async t => {
   for (const name of ['all', 'tie']) await app.upload(token, a, `/i/${name}`, `the bytes of ${name}`)
   await keep('/i')
   for (const root of roots) await flip(join(root, 'i/all'))
@@ -305,7 +305,7 @@ atNight(t, 'a retry does not bring back what was deleted since', async t => {
   t.same((await reportOf(found.id)).findings, ['a/n/gone MISSING restored', 'b/n/edited CHANGED'])
 })
 
-t.test('if most files are missing, nothing is restored before somebody asks for it', async t => {
+atNight(t, 'if most files are missing, nothing is restored before somebody asks for it', async t => {
   const names = Array.from({ length: 30 }, (_, index) => `f${index}`)
   await fill(rootA, Object.fromEntries(names.map(name => [`p/${name}`, `the bytes of ${name}`])))
   const sources = [a, b].map(providerId => ({ providerId, path: '/p' }))

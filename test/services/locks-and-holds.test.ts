@@ -8,6 +8,7 @@ import { CreateMultipartUploadCommand, DeleteObjectCommand, PutObjectCommand, S3
 import t from 'tap'
 import { metadataHeader, tusPath } from '../http/tus.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { toolCall } from '../support/mcp.ts'
 import { drop, makeShare } from '../support/shares.ts'
 import { until } from '../support/until.ts'
@@ -173,24 +174,28 @@ t.test('nobody but the holder changes a locked file', async t => {
   }
 })
 
-t.test('a deep lock of a folder covers everything below it, and changes above that would take it along', async t => {
-  await fresh()
-  const held = await lock(anna, '/team', 'infinity')
-  for (const [name, attempt] of Object.entries(attempts)) {
-    const outcome = await attempt(app, ben, '/team/below/b.txt')
-    t.ok(isRefused(outcome), `${name}: ${outcome}`)
-  }
-  const made = await mutation('createFolder', 'CreateFolderInput', () => ({}))(app, ben, '/team/new')
-  t.equal(made, 'LOCKED')
-  for (const name of ['rename', 'move away', 'a job that moves', 'delete']) {
-    t.equal(await attempts[name]?.(app, ben, '/team'), 'LOCKED', name)
-  }
-  t.equal(await readFile(place('team/below/b.txt'), 'utf8'), 'team/below/b.txt')
-  const { link } = await makeShare(app, anna.token, { providerId, path: '/team', kind: 'DROP' })
-  t.match(await drop(app, link, '/dropped.txt', 'x'), { status: 423, reason: 'LOCKED' }, 'a link of the holder')
-  await held.end()
-  t.match(await drop(app, link, '/dropped.txt', 'x'), { status: 201 })
-})
+atNight(
+  t,
+  'a deep lock of a folder covers everything below it, and changes above that would take it along',
+  async t => {
+    await fresh()
+    const held = await lock(anna, '/team', 'infinity')
+    for (const [name, attempt] of Object.entries(attempts)) {
+      const outcome = await attempt(app, ben, '/team/below/b.txt')
+      t.ok(isRefused(outcome), `${name}: ${outcome}`)
+    }
+    const made = await mutation('createFolder', 'CreateFolderInput', () => ({}))(app, ben, '/team/new')
+    t.equal(made, 'LOCKED')
+    for (const name of ['rename', 'move away', 'a job that moves', 'delete']) {
+      t.equal(await attempts[name]?.(app, ben, '/team'), 'LOCKED', name)
+    }
+    t.equal(await readFile(place('team/below/b.txt'), 'utf8'), 'team/below/b.txt')
+    const { link } = await makeShare(app, anna.token, { providerId, path: '/team', kind: 'DROP' })
+    t.match(await drop(app, link, '/dropped.txt', 'x'), { status: 423, reason: 'LOCKED' }, 'a link of the holder')
+    await held.end()
+    t.match(await drop(app, link, '/dropped.txt', 'x'), { status: 201 })
+  },
+)
 
 t.test(
   'a lock of the root alone does not prevent a job that deletes below its folders, where there is no trash',
@@ -310,7 +315,7 @@ t.test('nobody changes what is on hold, through no endpoint, not even an owner',
   t.equal(await attempts['an upload']?.(app, ben, '/locked.txt'), 'OK')
 })
 
-t.test('only owners release a hold, and nobody one with a date', async t => {
+atNight(t, 'only owners release a hold, and nobody one with a date', async t => {
   await fresh()
   t.equal(await held('/locked.txt', {}, ben.token), 'SCOPE_REQUIRED')
   t.equal(await held('/missing.txt'), 'NOT_FOUND')
@@ -339,7 +344,7 @@ t.test('only owners release a hold, and nobody one with a date', async t => {
   t.equal(await released(open.id), 'NOT_FOUND')
 })
 
-t.test('a hold ends an upload that is running', async t => {
+atNight(t, 'a hold ends an upload that is running', async t => {
   await fresh()
   const sent = Promise.withResolvers<void>()
   async function* slowly() {

@@ -7,6 +7,7 @@ import t from 'tap'
 import type { AppError } from '../../src/errors.ts'
 import { LookupRounds, lookupsInRound, roundInterval } from '../../src/services/limits/requests.ts'
 import { createS3World } from '../s3/world.ts'
+import { atNight } from '../support/extent.ts'
 import { startFlood } from '../support/flood.ts'
 import { makeShare, sharePath } from '../support/shares.ts'
 import { until } from '../support/until.ts'
@@ -56,7 +57,7 @@ t.test('a connection waits for one credential, and the number of waiting connect
   await Promise.all(others)
 })
 
-t.test('valid credentials that a server has not seen yet work during a flood of wrong ones', async t => {
+atNight(t, 'valid credentials that a server has not seen yet work during a flood of wrong ones', async t => {
   const world = await createS3World(t, { settings: { rateLimit: 120_000 } })
   const { app, root, token, providerId } = world
   await writeFile(join(root, 'file'), 'content')

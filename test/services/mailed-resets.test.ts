@@ -6,6 +6,7 @@ import { setUserEmail } from '../../src/db/users.ts'
 import { mailServer } from '../servers/smtp.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 const request = 'mutation ($email: String!) { requestPasswordReset(email: $email) }'
@@ -114,7 +115,7 @@ t.test('a request does the same for every address, and is limited', async t => {
   }
 })
 
-t.test('a link from an email sets a new password once, and keeps second factors', async t => {
+atNight(t, 'a link from an email sets a new password once, and keeps second factors', async t => {
   const server = await mailServer(t)
   const app = await startApp(t, { settings: { mail: { ...mail, smtpUrl: server.url } } })
   const { owner, ann, others } = await people(app)

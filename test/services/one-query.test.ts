@@ -42,7 +42,7 @@ t.test('a download and an upload to an open provider ask the database nothing', 
   }
 })
 
-t.test('a provider that is named by its slug takes no query', async t => {
+atNight(t, 'a provider that is named by its slug takes no query', async t => {
   const queries: string[] = []
   const world = await createS3World(t, { onQuery: ({ sql }) => queries.push(sql) })
   const { app, root, token } = world
@@ -184,7 +184,7 @@ atNight(t, 'requests with different credentials and providers share the query', 
   }
 })
 
-t.test('the next request sees a provider that another replica has changed or disconnected', async t => {
+atNight(t, 'the next request sees a provider that another replica has changed or disconnected', async t => {
   const app = await startApp(t)
   const other = await app.replica()
   const { token } = await app.register('owner@example.org')

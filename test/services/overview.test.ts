@@ -7,6 +7,7 @@ import t from 'tap'
 import { noteLostEmail } from '../../src/db/outbox.ts'
 import { claimUsage, isAnyUsageDue, keptDays, storeUsage } from '../../src/db/usage-days.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 let queries = 0
@@ -52,7 +53,7 @@ const store = (providerId: string, daysAgo: number, bytes: number) =>
   sql`insert into usage_days (provider_id, day, files, bytes)
     values (${providerId}, (now() at time zone 'utc')::date - ${daysAgo}::integer, 1, ${bytes})`.execute(db)
 
-t.test('the servers count what the storages contain, each day once', async t => {
+atNight(t, 'the servers count what the storages contain, each day once', async t => {
   await until(async () => (await sql`select from catalogues where indexed_at is not null`.execute(db)).rows.length > 0)
   await count()
   t.match((await read()).storages, [{ provider: { id: disk }, files: 1, bytes: 1000, addedBytes: null }])

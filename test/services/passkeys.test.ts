@@ -2,6 +2,7 @@ import t from 'tap'
 import { outdateSessions, startApp, type TestApp } from '../support/app.ts'
 import { Authenticator, type Ceremony } from '../support/authenticator.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 
 const login = 'mutation ($input: LoginInput!) { login(input: $input) { token } }'
 const complete = 'mutation ($input: CompleteLoginInput!) { completeLogin(input: $input) { token } }'
@@ -79,7 +80,7 @@ t.test('a passkey signs in without a password, and each answer works once, for i
   for (const each of malformed) t.match(reasonOf(await app.graphql(signIn, { passkey: each })), /^INVALID_/)
 })
 
-t.test('a passkey completes a sign-in with a password, for its member alone', async t => {
+atNight(t, 'a passkey completes a sign-in with a password, for its member alone', async t => {
   const app = await startApp(t, { settings })
   const owner = await app.register('owner@example.org')
   const other = await app.register('other@example.org')
@@ -109,7 +110,7 @@ t.test('a passkey completes a sign-in with a password, for its member alone', as
   t.equal(reasonOf(await send(mine.authenticator.get(asked.passkeyOptions, here))), 'none')
 })
 
-t.test('a passkey confirms who uses its session, and no other', async t => {
+atNight(t, 'a passkey confirms who uses its session, and no other', async t => {
   const app = await startApp(t, { settings })
   const { token } = await app.register('owner@example.org')
   const { authenticator, id } = await addPasskey(app, token, 'the first')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { StorageError } from '../../adapters/contract.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 
@@ -37,7 +38,7 @@ t.test('a folder that disappears and comes back is seen by the next call', async
   t.same(await status(), { status: 'CONNECTED', statusReason: null })
 })
 
-t.test('only failures of the whole back end count, and a flood of them writes little', async t => {
+atNight(t, 'only failures of the whole back end count, and a flood of them writes little', async t => {
   const faults = faultyAdapter()
   const written: string[] = []
   const app = await startApp(t, {

@@ -98,7 +98,7 @@ t.test('a browser gets a test, which its push service cannot read', async t => {
   t.notMatch(JSON.stringify(events), browser.endpoint.slice(-36), 'nothing keeps the address but the subscription')
 })
 
-t.test('the person hears of jobs, arrivals and downloads, in their language', async t => {
+atNight(t, 'the person hears of jobs, arrivals and downloads, in their language', async t => {
   const { token } = await joined('mia@example.org')
   await app.ask('mutation { updateProfile(input: { language: "de" }) { id } }', {}, token)
   const { id, browser } = await subscribe(token, { language: 'fr' })
@@ -166,7 +166,7 @@ t.test('the person hears of jobs, arrivals and downloads, in their language', as
   t.same(await list(token), [])
 })
 
-t.test('a person who has canceled a job knows it, and others hear of it', async t => {
+atNight(t, 'a person who has canceled a job knows it, and others hear of it', async t => {
   const { token } = await joined('jo@example.org')
   const { browser } = await subscribe(token)
   const queued = async () => {
@@ -213,7 +213,7 @@ t.test('a mention is shown to people who may read the entry when it is sent', as
   t.same(leaves && sentTo(leaves.browser), [])
 })
 
-t.test('a push service can refuse, slow down, and forget a browser', async t => {
+atNight(t, 'a push service can refuse, slow down, and forget a browser', async t => {
   const { token } = await joined('refused@example.org')
   const { id, browser } = await subscribe(token)
   const [{ userAgent }] = await list(token)
@@ -242,7 +242,7 @@ t.test('a push service can refuse, slow down, and forget a browser', async t => 
   service.responds = { status: 201 }
 })
 
-t.test('a push service that responds late delays only its own member', async t => {
+atNight(t, 'a push service that responds late delays only its own member', async t => {
   const [{ token: slow }, { token: other }] = await Promise.all([
     joined('slow@example.org'),
     joined('quick@example.org'),

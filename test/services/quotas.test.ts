@@ -205,7 +205,7 @@ const ways: Record<string, Put> = {
   },
 }
 
-t.test('100 uploads at once, over all endpoints of two replicas, store exactly what fits', async t => {
+atNight(t, '100 uploads at once, over all endpoints of two replicas, store exactly what fits', async t => {
   const size = 1000
   await setQuota({ providerId, bytes: 37 * size })
   await counted()
@@ -289,7 +289,7 @@ t.test('a body of unknown size ends when no space is left', async t => {
   t.same(await onDisk(), { usedBytes: 0, usedFiles: 0 })
 })
 
-t.test('folders count what is below them, and entries take what they count with them', async t => {
+atNight(t, 'folders count what is below them, and entries take what they count with them', async t => {
   await mkdir(join(root, 'team'))
   await mkdir(join(root, 'other'))
   await setQuota({ providerId, path: '/team', bytes: 100 })
@@ -332,7 +332,7 @@ t.test('a member is charged for what they created until somebody deletes or repl
   t.match(await quotaOf(anna), { usedBytes: 0, usedFiles: 0, ...nothingReserved }, 'the file was replaced')
 })
 
-t.test('the trash counts until it is emptied', async t => {
+atNight(t, 'the trash counts until it is emptied', async t => {
   const trashed = await app.replica({ settings: { trashDays: 30 } })
   await setQuota({ providerId, bytes: 100 })
   await counted()
@@ -382,7 +382,7 @@ t.test('a resumable upload reserves its size when it is created', async t => {
   t.match(await quotaAt('/'), { usedBytes: 0, ...nothingReserved })
 })
 
-t.test('parts reserve their bytes, and an aborted upload frees them', async t => {
+atNight(t, 'parts reserve their bytes, and an aborted upload frees them', async t => {
   await setQuota({ providerId, bytes: 12_000_000 })
   await counted()
   const client = s3Client()
@@ -473,7 +473,7 @@ atNight(t, 'a deadlock of statements loses nothing of what they count', async t 
   t.same(rows, [{ charges: '7' }])
 })
 
-t.test('a job stores what fits, and lists the rest', async t => {
+atNight(t, 'a job stores what fits, and lists the rest', async t => {
   await mkdir(join(root, 'from'))
   for (const name of ['a', 'b', 'c', 'd']) await writeFile(join(root, 'from', name), bytes(10))
   await setQuota({ providerId, bytes: 65 })

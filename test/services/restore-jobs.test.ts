@@ -101,7 +101,7 @@ t.test('what was replaced, deleted and created since', async t => {
   t.same(await tree(join(rootA, 'docs')), { ...before, young: null }, 'also for a single file')
 })
 
-t.test('what is in the trash', async t => {
+atNight(t, 'what is in the trash', async t => {
   await update(a, { trashDays: 7 })
   for (const [path, content] of Object.entries({ x: 'x1', 'f/y': 'y1', 'f/z': 'z1' })) await put(`/t/${path}`, content)
   const before = await tree(join(rootA, 't'))
@@ -224,7 +224,7 @@ async function loseLeases(id: string): Promise<void> {
   await sql`delete from locks`.execute(app.db)
 }
 
-t.test('a run that was interrupted goes on where it was, and keeps every content', async t => {
+atNight(t, 'a run that was interrupted goes on where it was, and keeps every content', async t => {
   await update(faulty, { versionCount: 5 })
   const names = ['1', '2', '3', '4']
   for (const name of names) await putFaulty(faults, `k/${name}`, `old ${name}`)

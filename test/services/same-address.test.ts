@@ -7,6 +7,7 @@ import { webdavAdapter } from '../../adapters/backends/webdav/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { startAccounts } from '../servers/webdav.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { withIds } from '../support/other-ids.ts'
 import { runJob } from './jobs-world.ts'
 import { type ProviderClient, providerClient } from './transfers.ts'
@@ -45,7 +46,7 @@ async function transfer({ mine, theirs }: Accounts, operation: 'copy' | 'move', 
   return { answer, mine: await mine.get(path), theirs: await theirs.get(path) }
 }
 
-t.test('the accounts of a WebDAV server are two stores', async t => {
+atNight(t, 'the accounts of a WebDAV server are two stores', async t => {
   const accounts = await accountsAt('webdav', user => ({ url: server.url, user, password: 'any' }))
   for (const operation of ['copy', 'move'] as const) {
     const path = `/${operation}.txt`

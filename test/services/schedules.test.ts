@@ -170,7 +170,7 @@ t.test('a change of the name starts no other run', async t => {
   t.match(updateSchedule, { name: 'renamed', nextRunAt }, 'the run that is due stays due')
 })
 
-t.test('a schedule runs now, beside its times, and never twice at once', async t => {
+atNight(t, 'a schedule runs now, beside its times, and never twice at once', async t => {
   const world = await startWorld(t)
   const { app, token } = world
   const made = await create(world)
@@ -195,7 +195,7 @@ t.test('a schedule runs now, beside its times, and never twice at once', async t
   t.equal(await jobsOf(app), 2, 'a run that is due meanwhile is skipped')
 })
 
-t.test('who may create the jobs of a schedule may run it', async t => {
+atNight(t, 'who may create the jobs of a schedule may run it', async t => {
   const world = await startWorld(t)
   const { app, token, a } = world
   const { id } = await create(world)
@@ -213,7 +213,7 @@ t.test('who may create the jobs of a schedule may run it', async t => {
   await ran(world, id)
 })
 
-t.test('a run that is due starts once, even if it was missed many times', async t => {
+atNight(t, 'a run that is due starts once, even if it was missed many times', async t => {
   const world = await startWorld(t)
   const { id } = await create(world, { cron: '* * * * *' })
   await makeDue(world.app, '3 days')
@@ -229,7 +229,7 @@ t.test('a run that is due starts once, even if it was missed many times', async 
 /** Runs that are due at once. */
 const dueRuns = extent({ gate: 12, nightly: 100 })
 
-t.test(`two servers start each of ${dueRuns} due runs once`, async t => {
+atNight(t, `two servers start each of ${dueRuns} due runs once`, async t => {
   const world = await startWorld(t)
   await world.app.replica()
   for (let n = 0; n < dueRuns; n += 1) {
@@ -251,7 +251,7 @@ t.test(`two servers start each of ${dueRuns} due runs once`, async t => {
   t.equal(await jobsOf(world.app), dueRuns)
 })
 
-t.test('a run is skipped while the job before has not ended', async t => {
+atNight(t, 'a run is skipped while the job before has not ended', async t => {
   const world = await startWorld(t)
   const { id } = await create(world)
   await makeDue(world.app)
@@ -265,7 +265,7 @@ t.test('a run is skipped while the job before has not ended', async t => {
   t.equal(await jobsOf(world.app), 1)
 })
 
-t.test('the server disables a schedule whose key is revoked, and says why', async t => {
+atNight(t, 'the server disables a schedule whose key is revoked, and says why', async t => {
   const world = await startWorld(t)
   const { key, id: keyId } = await world.app.createKey(world.token, { name: 'k', scopes: ['write'] })
   const { id } = await create(world, {}, key)
@@ -371,7 +371,7 @@ atNight(t, 'the search writes nothing while nothing is due', async t => {
   t.same(statements, [])
 })
 
-t.test('schedules that a credential does not see do not end its list', async t => {
+atNight(t, 'schedules that a credential does not see do not end its list', async t => {
   const world = await startWorld(t)
   const { app, token, a } = world
   const at = (path: string) => ({ kind: 'DELETE', sources: [{ providerId: a, path }] })

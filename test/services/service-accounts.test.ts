@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { startApp } from '../support/app.ts'
 import { password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 
 const create =
   'mutation ($input: CreateServiceAccountInput!) { createServiceAccount(input: $input) { id email name role isServiceAccount } }'
@@ -58,7 +59,7 @@ t.test('a service account is renamed, and a person is not', async t => {
   ])
 })
 
-t.test('keys of a service account outlive the administrator who created them', async t => {
+atNight(t, 'keys of a service account outlive the administrator who created them', async t => {
   const { app, owner, providerId, within, join, account } = await setUp(t)
   const admin = await join('admin@example.org', 'ADMIN')
   const input = { name: 'Backup', role: 'EDITOR', providerAccess: within('/backups') }

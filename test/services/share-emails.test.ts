@@ -111,76 +111,86 @@ t.test('email about shares', async t => {
     t.equal((await server.received()).length, 2, 'nobody gets a link that has ended')
   })
 
-  t.test('people of the workspace get the link of what is shared with them, and only those who are new', async t => {
-    await sql`delete from rate_limits`.execute(app.db)
-    const before = (await server.received()).length
-    const invite = 'mutation { createInvite(input: { role: NONE }) { invite } }'
-    const join = async (email: string) => {
-      const { createInvite } = await app.ask(invite, {}, token)
-      return (await app.register(email, { invite: createInvite.invite })).id
-    }
-    const [carl, dora] = [await join('carl@example.org'), await join('dora@example.org')]
-    const rename = async (name: string | null) =>
-      sql`update users set name = ${name} where email = 'owner@example.org'`.execute(app.db)
-    await rename('Eve\u202e<b>\r\nhttps://evil.example/\r\n')
-    const expiresAt = new Date(Date.now() + 86_400_000)
-    const more = { userIds: [carl], emailUsers: true, expiresAt, note: 'Hi\r\n.\r\nhttps://evil.example/' }
-    const { id, url } = await share({ path: `/team/${injecting}`, ...more })
-    const update = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
-    const addressed = async (count: number) => {
-      const of = async () => (await server.received()).filter(({ recipient }) => /^(?:carl|dora)@/.test(recipient))
-      await until(async () => (await of()).length >= count || (await of()).length)
-      return of()
-    }
-    const [first] = await addressed(1)
-    t.equal(first?.recipient, 'carl@example.org')
-    t.equal(first?.headers.subject, 'Eve <b> https://evil.example/ shares \u201cin Bcc: eve@example.org\u201d with you')
-    const lines = first?.text.trimEnd().split(/\r?\n/) ?? []
-    const isUntil = (line: string) => /^The link works until .*\d{4}.* UTC\.$/.test(line)
-    t.same(
-      lines.map(line => (isUntil(line) ? 'until' : line)),
-      [
-        'Eve <b> https://evil.example/ shares \u201cin Bcc: eve@example.org\u201d with you:',
-        '',
-        url,
-        '',
-        'Eve <b> https://evil.example/ writes:',
-        '',
-        '> Hi',
-        '> .',
-        '> https://evil.example/',
-        '',
-        'until',
-        '',
-        'Sign in with your account to open it. The link is of no use to others.',
-      ],
-    )
-    t.same([first?.headers.bcc, first?.headers['reply-to']], [undefined, 'owner@example.org'])
-    await app.ask(update, { input: { id, addUserIds: [carl, dora], emailUsers: true } }, token)
-    t.same((await addressed(2)).map(({ recipient }) => recipient).toSorted(), ['carl@example.org', 'dora@example.org'])
-    await app.ask(update, { input: { id, removeUserIds: [dora] } }, token)
-    await sql`insert into share_emails (id, share_id, recipient) values (gen_random_uuid(), ${id}, 'dora@example.org')`.execute(
-      app.db,
-    )
-    await until(async () => (await waiting()).length === 0)
-    t.equal(
-      (await server.received()).length,
-      before + 2,
-      'a message that waits is not sent to somebody who was removed',
-    )
-    const all = 'mutation { createInvite(input: { role: ADMIN, providerAccess: { all: true } }) { invite } }'
-    const admin = await app.register('admin@example.org', (await app.ask(all, {}, token)).createInvite)
-    const added = { id, addUserIds: [admin.id], emailUsers: true }
-    const { errors } = await app.graphql(update, { input: added }, admin.token)
-    t.match(errors[0]?.message, 'Only the person who made the share', 'the email would name another sender')
-    await app.ask(update, { input: { ...added, emailUsers: false } }, admin.token)
-    await app.ask(update, { input: { id, addUserIds: [dora] } }, token)
-    await until(async () => (await waiting()).length === 0)
-    t.equal((await server.received()).length, before + 2, 'nobody gets an email who was not to get one')
-    await rename(null)
-  })
+  atNight(
+    t,
+    'people of the workspace get the link of what is shared with them, and only those who are new',
+    async t => {
+      await sql`delete from rate_limits`.execute(app.db)
+      const before = (await server.received()).length
+      const invite = 'mutation { createInvite(input: { role: NONE }) { invite } }'
+      const join = async (email: string) => {
+        const { createInvite } = await app.ask(invite, {}, token)
+        return (await app.register(email, { invite: createInvite.invite })).id
+      }
+      const [carl, dora] = [await join('carl@example.org'), await join('dora@example.org')]
+      const rename = async (name: string | null) =>
+        sql`update users set name = ${name} where email = 'owner@example.org'`.execute(app.db)
+      await rename('Eve\u202e<b>\r\nhttps://evil.example/\r\n')
+      const expiresAt = new Date(Date.now() + 86_400_000)
+      const more = { userIds: [carl], emailUsers: true, expiresAt, note: 'Hi\r\n.\r\nhttps://evil.example/' }
+      const { id, url } = await share({ path: `/team/${injecting}`, ...more })
+      const update = 'mutation ($input: UpdateShareInput!) { updateShare(input: $input) { id } }'
+      const addressed = async (count: number) => {
+        const of = async () => (await server.received()).filter(({ recipient }) => /^(?:carl|dora)@/.test(recipient))
+        await until(async () => (await of()).length >= count || (await of()).length)
+        return of()
+      }
+      const [first] = await addressed(1)
+      t.equal(first?.recipient, 'carl@example.org')
+      t.equal(
+        first?.headers.subject,
+        'Eve <b> https://evil.example/ shares \u201cin Bcc: eve@example.org\u201d with you',
+      )
+      const lines = first?.text.trimEnd().split(/\r?\n/) ?? []
+      const isUntil = (line: string) => /^The link works until .*\d{4}.* UTC\.$/.test(line)
+      t.same(
+        lines.map(line => (isUntil(line) ? 'until' : line)),
+        [
+          'Eve <b> https://evil.example/ shares \u201cin Bcc: eve@example.org\u201d with you:',
+          '',
+          url,
+          '',
+          'Eve <b> https://evil.example/ writes:',
+          '',
+          '> Hi',
+          '> .',
+          '> https://evil.example/',
+          '',
+          'until',
+          '',
+          'Sign in with your account to open it. The link is of no use to others.',
+        ],
+      )
+      t.same([first?.headers.bcc, first?.headers['reply-to']], [undefined, 'owner@example.org'])
+      await app.ask(update, { input: { id, addUserIds: [carl, dora], emailUsers: true } }, token)
+      t.same((await addressed(2)).map(({ recipient }) => recipient).toSorted(), [
+        'carl@example.org',
+        'dora@example.org',
+      ])
+      await app.ask(update, { input: { id, removeUserIds: [dora] } }, token)
+      await sql`insert into share_emails (id, share_id, recipient) values (gen_random_uuid(), ${id}, 'dora@example.org')`.execute(
+        app.db,
+      )
+      await until(async () => (await waiting()).length === 0)
+      t.equal(
+        (await server.received()).length,
+        before + 2,
+        'a message that waits is not sent to somebody who was removed',
+      )
+      const all = 'mutation { createInvite(input: { role: ADMIN, providerAccess: { all: true } }) { invite } }'
+      const admin = await app.register('admin@example.org', (await app.ask(all, {}, token)).createInvite)
+      const added = { id, addUserIds: [admin.id], emailUsers: true }
+      const { errors } = await app.graphql(update, { input: added }, admin.token)
+      t.match(errors[0]?.message, 'Only the person who made the share', 'the email would name another sender')
+      await app.ask(update, { input: { ...added, emailUsers: false } }, admin.token)
+      await app.ask(update, { input: { id, addUserIds: [dora] } }, token)
+      await until(async () => (await waiting()).length === 0)
+      t.equal((await server.received()).length, before + 2, 'nobody gets an email who was not to get one')
+      await rename(null)
+    },
+  )
 
-  t.test('the maker of a drop link hears of the files that arrive, in one message', async t => {
+  atNight(t, 'the maker of a drop link hears of the files that arrive, in one message', async t => {
     const told = await share({ kind: 'DROP', notify: true })
     const silent = await share({ kind: 'DROP' })
     t.equal(await reason({ notify: true }), 'INVALID_INPUT', 'only a drop link can notify')
@@ -208,7 +218,7 @@ t.test('email about shares', async t => {
     t.match((await of(2)).map(({ headers }) => headers.subject).toSorted()[0], /^1 file arrived/)
   })
 
-  t.test('a message is in the language of its reader or, without one, of the workspace', async t => {
+  atNight(t, 'a message is in the language of its reader or, without one, of the workspace', async t => {
     const sentTo = async (recipient: string) => (await server.received()).find(each => each.recipient === recipient)
     const german = await app.register('german@example.org')
     await app.ask('mutation { updateProfile(input: { language: "de" }) { id } }', {}, german.token)
@@ -330,7 +340,7 @@ t.test('email about shares', async t => {
     await until(async () => (await app.db.selectFrom('account_notices').selectAll().execute()).length === 0)
   })
 
-  t.test('a password is sent only over TLS, and a server without email refuses to send', async t => {
+  atNight(t, 'a password is sent only over TLS, and a server without email refuses to send', async t => {
     await sql`delete from rate_limits`.execute(app.db)
     await app.close()
     const smtpUrl = server.url.replace('//', `//name:${secret}@`)

@@ -5,6 +5,7 @@ import { deleteEndedRateLimits } from '../../src/db/rate-limits.ts'
 import { eventually } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type GraphqlResult, password } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { lockTable } from '../support/lock-table.ts'
 import { ask, makeShare } from '../support/shares.ts'
 
@@ -82,7 +83,7 @@ t.test('several logins in one document count separately', async t => {
   t.same(statuses, [...Array.from({ length: 10 }, () => 200), 429, 429])
 })
 
-t.test('a success resets the failures of its account, not those of others', async t => {
+atNight(t, 'a success resets the failures of its account, not those of others', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   for (let round = 0; round < 15; round++) {
@@ -112,7 +113,7 @@ t.test('guesses from many addresses limit each other but not the owner', async t
   t.equal(reasonOf(await guess(app, 'nobody@example.org', '198.51.100.1')), 'WRONG_EMAIL_OR_PASSWORD')
 })
 
-t.test('a refused try does not count towards other limits', async t => {
+atNight(t, 'a refused try does not count towards other limits', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   await times(45, () => guess(app, 'owner@example.org', '192.0.2.1'))
@@ -163,7 +164,7 @@ t.test('guesses at the current password count as failed logins', async t => {
   t.equal(reasonOf(await send(app, change, right, '192.0.2.2', token)), 'none')
 })
 
-t.test('registrations are limited by address and by email', async t => {
+atNight(t, 'registrations are limited by address and by email', async t => {
   const app = await startApp(t, { settings: { ...settings, signInLimit: 20 } })
   await app.register('owner@example.org')
   const attempt = (email: string, from: string) => send(app, register, { email, password }, from)
@@ -189,7 +190,7 @@ t.test('the first registration is never limited', async t => {
   t.equal(reasonOf(second), 'RATE_LIMITED', 'the limits are exhausted')
 })
 
-t.test('while failures cannot be counted, sign-ins are refused quickly and keys still work', async t => {
+atNight(t, 'while failures cannot be counted, sign-ins are refused quickly and keys still work', async t => {
   const app = await startApp(t, { settings })
   const { token } = await app.register('owner@example.org')
   const { key } = await app.createKey(token, { name: 'script', scopes: ['read'] })

@@ -125,7 +125,7 @@ t.test('a refused sign-in says when to retry', async t => {
   }
 })
 
-t.test('a client that disconnects leaves the queue', async t => {
+atNight(t, 'a client that disconnects leaves the queue', async t => {
   const app = await startApp(t, { settings })
   await app.register('owner@example.org')
   for (let round = 0; round < 5; round++) {

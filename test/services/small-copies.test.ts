@@ -165,7 +165,7 @@ atNight(t, 'copies whose response was lost are found', async t => {
   await isCopied('a')
 })
 
-t.test('errors and wrong results are failures of each file', async t => {
+atNight(t, 'errors and wrong results are failures of each file', async t => {
   const { run, files, names } = await start(t, 3)
   const ways: [string, string, CopySmall][] = [
     ['refused', 'BACK_END_REFUSED', () => Promise.reject(new StorageError('PERMISSION_DENIED', 'Closed.'))],

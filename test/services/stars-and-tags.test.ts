@@ -186,7 +186,7 @@ atNight(t, 'they follow if they are given while a job moves the entry', async t 
   await forget()
 })
 
-t.test('they follow to the trash and back, and end with what is deleted', async t => {
+atNight(t, 'they follow to the trash and back, and end with what is deleted', async t => {
   await put('old/a.txt', 'b.txt')
   for (const path of ['/old', '/old/a.txt', '/b.txt']) await mark(path)
   const remove = change('delete', 'DeleteInput', '{ trashItem { id } }')
@@ -301,7 +301,7 @@ t.test('stars belong to a member, and tags to the workspace', async t => {
   await forget()
 })
 
-t.test('tags have limits, and no two that differ only in case', async t => {
+atNight(t, 'tags have limits, and no two that differ only in case', async t => {
   await put('a.txt')
   t.same(await tag('/a.txt', [' Urgent ', 'urgent', 'Öl']), ['Urgent', 'Öl'])
   t.same(await tag('/a.txt', ['URGENT'], { remove: ['ÖL'] }), ['Urgent'])

@@ -16,8 +16,8 @@ const trash = 'query ($id: ID!) { trash(providerId: $id) { nodes { originalPath 
 const state = `query ($id: ID!) { provider(id: $id) { trash { days isOneStep isNative } }
   folder(providerId: $id, path: "/") { entries { nodes { name } } } jobs { nodes { id } } }`
 
-const all = [sftp, googleDrive, ftp, dropbox, onedrive]
-const backEnds = await Promise.all(extent({ gate: all.slice(0, 2), nightly: all }).map(start => start(t)))
+const all = [googleDrive, sftp, ftp, dropbox, onedrive]
+const backEnds = await Promise.all(extent({ gate: all.slice(0, 1), nightly: all }).map(start => start(t)))
 const app = await startApp(t, {
   settings: { trashDays: 30 },
   adapters: folder => backEnds.flatMap(({ adapters }) => adapters(folder)),

@@ -8,6 +8,7 @@ import { localAdapter } from '../../adapters/backends/local/index.ts'
 import { memoryAdapter } from '../../adapters/backends/memory/index.ts'
 import type { AdapterDefinition } from '../../adapters/contract.ts'
 import { startApp } from '../support/app.ts'
+import { atNight } from '../support/extent.ts'
 import { nativeTrashAdapter, nativeTrashes } from '../support/native-trash.ts'
 import { until } from '../support/until.ts'
 
@@ -155,7 +156,7 @@ t.test('a permanent deletion, and a storage without days, keep nothing', async t
   t.match(await deleted(off.id, '/a.txt'), { originalPath: '/a.txt' })
 })
 
-t.test('a back end that moves nothing in one step copies files, and folders in a job', async t => {
+atNight(t, 'a back end that moves nothing in one step copies files, and folders in a job', async t => {
   const update = 'mutation ($id: ID!) { updateProvider(input: { id: $id, trashDays: 3 }) { trash { days isOneStep } } }'
   t.equal((await app.upload(token, memory, '/kept.txt', 'kept')).status, 201)
   t.same((await app.ask(update, { id: memory }, token)).updateProvider.trash, { days: 3, isOneStep: false })
@@ -310,7 +311,7 @@ t.test('no path names the folder of deleted entries, and nothing lists it', asyn
   t.same(await readdir(copies.at('c')), [], 'a copy leaves it out')
 })
 
-t.test('a job moves each of its sources to the trash, and an undo finds them', async t => {
+atNight(t, 'a job moves each of its sources to the trash, and an undo finds them', async t => {
   const store = await connect('jobs')
   await store.put('a.txt', 'a')
   await store.put('sub/b.txt', 'b')
@@ -387,7 +388,7 @@ t.test('WebDAV and S3 delete into the trash, unless the client asks otherwise', 
   })
 })
 
-t.test('what has expired is deleted for good by one replica', async t => {
+atNight(t, 'what has expired is deleted for good by one replica', async t => {
   const store = await connect('expiry')
   for (const name of ['old.txt', 'tree/sub/deep.txt', 'new.txt']) await store.put(name, name)
   await deleted(store.id, '/old.txt')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
 import { startSshd } from '../servers/sshd.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { control, create, ended, fill, runJob, startWorld, tree } from './jobs-world.ts'
 
@@ -85,7 +86,7 @@ t.test('a copy of damaged bytes is not known as good, and neither is what was ne
   t.match(dry, { state: 'SUCCEEDED', progress: { files: 2 } }, 'a dry run reads nothing')
 })
 
-t.test('a damaged file is not copied over a good one', async t => {
+atNight(t, 'a damaged file is not copied over a good one', async t => {
   for (const name of ['one', 'two']) await app.upload(token, a, `/c/${name}`, `the bytes of ${name}`)
   await known(a, 'c/', 2)
   const copy = (kind: string, more = {}) =>
@@ -103,7 +104,7 @@ t.test('a damaged file is not copied over a good one', async t => {
   t.match(await verify(b, '/c'), { state: 'SUCCEEDED', progress: { files: 2 } })
 })
 
-t.test('damage on an SFTP server, whose times are whole seconds', async t => {
+atNight(t, 'damage on an SFTP server, whose times are whole seconds', async t => {
   const server = await startSshd(t)
   const { host, port, user, privateKey, passphrase, hostKey, root } = server
   const config = { host, port, user, privateKey, passphrase, hostKey, folder: root }

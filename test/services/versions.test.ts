@@ -253,7 +253,7 @@ t.test('only one of two restores at once gets a version', async t => {
   t.same(results.toSorted(), ['NOT_FOUND', undefined])
 })
 
-t.test('uploads that replace the same file at once leave a version of each content', async t => {
+atNight(t, 'uploads that replace the same file at once leave a version of each content', async t => {
   await put('/race.txt', 'start')
   const replica = await app.replica()
   const names = Array.from({ length: 12 }, (_, index) => `content ${index}`)
@@ -312,7 +312,7 @@ atNight(t, 'a copy that the back end refuses in one step leaves one version', as
   t.equal((await earlier('/copy.txt', other)).length, 1)
 })
 
-t.test('a deletion keeps the content where there is no trash, and a permanent one nothing', async t => {
+atNight(t, 'a deletion keeps the content where there is no trash, and a permanent one nothing', async t => {
   await put('/gone.txt', 'one')
   await put('/gone.txt', 'two')
   await app.ask(deleteEntry, { input: { providerId: disk, path: '/gone.txt' } }, token)
@@ -406,7 +406,7 @@ atNight(t, 'what was created and replaced during a long change keeps its version
   t.same(await contents('/doomed/a.txt'), ['two'])
 })
 
-t.test('the oldest versions go by number, expired ones by time, and those on hold stay', async t => {
+atNight(t, 'the oldest versions go by number, expired ones by time, and those on hold stay', async t => {
   t.same(await set(disk, { versionCount: 2, versionDays: 5 }), {
     versionCount: 2,
     versionDays: 5,
@@ -444,7 +444,7 @@ t.test('the oldest versions go by number, expired ones by time, and those on hol
   await other.close()
 })
 
-t.test('a storage that has to copy keeps nothing unless it is switched on', async t => {
+atNight(t, 'a storage that has to copy keeps nothing unless it is switched on', async t => {
   const off = await app.connectProvider(token, 'memory', {}, 'Off')
   const { provider } = await app.ask(
     'query ($id: ID!) { provider(id: $id) { versionCount versions { count isOneStep } } }',

@@ -65,7 +65,7 @@ t.test('a webhook needs the rights of the person who last changed its address or
   t.equal((await show(kept.id)).enabled, true)
 })
 
-t.test('a webhook that a key moves ends with the key', async t => {
+atNight(t, 'a webhook that a key moves ends with the key', async t => {
   const { app, owner, receiver, webhook, upload, show } = await setUp(t)
   const { id } = await webhook('?session')
   const { key, id: keyId } = await app.createKey(owner.token, { name: 'k', scopes: ['admin'] })
@@ -76,7 +76,7 @@ t.test('a webhook that a key moves ends with the key', async t => {
   t.match((await show(id)).error, /revoked/)
 })
 
-t.test('of two rotations at once, the second one keeps the secret of the first', async t => {
+atNight(t, 'of two rotations at once, the second one keeps the secret of the first', async t => {
   const { app, owner, receiver, webhook, upload } = await setUp(t)
   const { id } = await webhook('')
   const held = await holdLocks(app.db, sql`select id from webhooks where id = ${id} for update`)
@@ -92,7 +92,7 @@ t.test('of two rotations at once, the second one keeps the secret of the first',
   )
 })
 
-t.test('a webhook that was changed while its rights were checked is not disabled', async t => {
+atNight(t, 'a webhook that was changed while its rights were checked is not disabled', async t => {
   const { app, owner, admin, receiver, role, webhook, upload, show } = await setUp(t)
   const { id } = await webhook('', admin.token)
   await role('EDITOR')
@@ -123,7 +123,7 @@ atNight(t, 'a webhook and its deliveries are disabled at once', async t => {
   )
 })
 
-t.test('deliveries that are due are not sent for a webhook that is disabled', async t => {
+atNight(t, 'deliveries that are due are not sent for a webhook that is disabled', async t => {
   const { app, receiver, webhook, upload, deliveries } = await setUp(t, { settings: { workers: 0 } })
   const [disabled, other] = [await webhook('?disabled'), await webhook('?other')]
   await upload('/a')

@@ -9,6 +9,7 @@ import { payloadOf, signedHeaders } from '../../src/services/webhooks/messages.t
 import { isSigned, startReceiver } from '../servers/receiver.ts'
 import { startApp, type TestAppOptions } from '../support/app.ts'
 import type { Data } from '../support/client.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 const create =
@@ -102,7 +103,7 @@ t.test('each event causes one signed message', async t => {
   t.match(deliveries.nodes[0], { state: 'DELIVERED', attempts: 1, status: 204, error: null, nextAttemptAt: null })
 })
 
-t.test('a webhook gets the events of its location only', async t => {
+atNight(t, 'a webhook gets the events of its location only', async t => {
   const { app, owner, providerId, receiver, webhook, change, at, upload } = await setUp(t)
   await webhook({ location: at('/team') })
   await upload('/other')
@@ -163,7 +164,7 @@ t.test('a message names only paths within the location of its webhook, and no co
   )
 })
 
-t.test('a failed delivery is retried for days, and can be sent again after that', async t => {
+atNight(t, 'a failed delivery is retried for days, and can be sent again after that', async t => {
   const { app, owner, receiver, webhook, upload, show, hurry } = await setUp(t)
   const { id } = await webhook()
   receiver.responds = { status: 503, headers: { 'retry-after': '3000' } }
@@ -213,7 +214,7 @@ t.test('the delays grow to a day and end after three days', async t => {
   t.equal(retryDelay(deliverySchedule, 1, 500), 500)
 })
 
-t.test('two replicas deliver each event once, and one takes over what a killed one has claimed', async t => {
+atNight(t, 'two replicas deliver each event once, and one takes over what a killed one has claimed', async t => {
   const { app, receiver, webhook, upload, show, hurry } = await setUp(t, { settings: { workers: 0 } })
   const { id } = await webhook()
   const paths = Array.from({ length: 60 }, (_, n) => `/file-${n}`)
@@ -250,7 +251,7 @@ t.test('the outbox is filled in the transaction of the change', async t => {
   t.equal(count.rows[0]?.count, '1')
 })
 
-t.test('a webhook is disabled when its creator loses access, and when the receiver is gone', async t => {
+atNight(t, 'a webhook is disabled when its creator loses access, and when the receiver is gone', async t => {
   const { app, owner, receiver, webhook, at, upload, show } = await setUp(t)
   const ofKey = await app.createKey(owner, { name: 'k', scopes: ['admin'] })
   const admin = await app.register('admin@example.org')
@@ -298,7 +299,7 @@ t.test('a webhook is disabled when its creator loses access, and when the receiv
   ])
 })
 
-t.test('a rotated secret signs beside the previous one, and a test shows it', async t => {
+atNight(t, 'a rotated secret signs beside the previous one, and a test shows it', async t => {
   const { app, owner, receiver, webhook } = await setUp(t)
   const { id, secret } = await webhook()
   const rotate = 'mutation ($id: ID!) { rotateWebhookSecret(id: $id) { secret } }'
@@ -342,7 +343,7 @@ t.test('addresses are checked when the webhook is created and when it connects',
   }
 })
 
-t.test('a workspace has a bounded number of webhooks, also for requests at once', async t => {
+atNight(t, 'a workspace has a bounded number of webhooks, also for requests at once', async t => {
   const { app, owner, receiver } = await setUp(t)
   const replica = await app.replica()
   const input = { name: 'hook', url: receiver.url, events: everyEvent }

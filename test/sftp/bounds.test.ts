@@ -4,7 +4,7 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import ssh2, { type Client } from 'ssh2'
 import t, { type Test } from 'tap'
 import { AppError } from '../../src/errors.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import {
   connectSsh,
@@ -84,7 +84,7 @@ t.test('bad input and bounds', async t => {
     raw.channel.end()
   })
 
-  t.test('256 reads and writes count as one request, and wait for the rate limit', async t => {
+  atNight(t, '256 reads and writes count as one request, and wait for the rate limit', async t => {
     const { requestLimits } = app.app.services
     const { countMember } = requestLimits
     t.teardown(() => {

@@ -45,7 +45,7 @@ t.test('files of a storage', async t => {
     t.equal((await raw.request(19, text('/files/a'))).status, 8, 'READLINK')
   })
 
-  t.test('writes in any order give the file that a disk would have', async t => {
+  atNight(t, 'writes in any order give the file that a disk would have', async t => {
     const random = randomNumbers(7)
     const upTo = (max: number) => Math.floor(random() * max)
     // Within the memory, across the stream, beyond the window, and over bytes that are sent already.
@@ -144,7 +144,7 @@ t.test('files of a storage', async t => {
     t.same(await onDisk('raced'), Buffer.from('newer content'))
   })
 
-  t.test('reads at any position return the content', async t => {
+  atNight(t, 'reads at any position return the content', async t => {
     const content = randomBytes(3 * mebibyte)
     const random = randomNumbers(3)
     for (const storage of extent({ gate: ['files'], nightly: ['files', 'memory'] })) {

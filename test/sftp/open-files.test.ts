@@ -208,7 +208,7 @@ t.test('open files of a session', async t => {
     await sftp.close(emptied)
   })
 
-  await t.test('an open file is renamed and removed', async t => {
+  await atNight(t, 'an open file is renamed and removed', async t => {
     const rename = (from: string, to: string) => sftp.raw.request(18, text(from), text(to))
     const contentOf = async (path: string) => {
       const handle = await sftp.open(path, reads)

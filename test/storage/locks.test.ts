@@ -5,6 +5,7 @@ import { connect } from '../../src/db/client.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { createLocks } from '../../src/storage/locks.ts'
 import { testDatabase } from '../servers/postgres.ts'
+import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 
 async function replicas(t: Test) {
@@ -68,7 +69,7 @@ t.test('an abort ends a wait for the lock on any replica but not the work', asyn
   t.equal(await a.exclusively('name', {}, async () => 'next'), 'next')
 })
 
-t.test('the lock of a killed holder expires, and a running holder renews its lock', async t => {
+atNight(t, 'the lock of a killed holder expires, and a running holder renews its lock', async t => {
   const { db, a, b, count } = await replicas(t)
   await sql`insert into locks (key, holder, ends_at)
     values (sha256('killed'), gen_random_uuid(), now() + interval '1 second'),

@@ -6,13 +6,15 @@ import { MemoryProvider } from '../../adapters/backends/memory/provider.ts'
 import type { StoragePath, StorageProvider } from '../../adapters/contract.ts'
 import { eventually, head, talk } from '../http/socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { extent } from '../support/extent.ts'
+import { atNight, extent } from '../support/extent.ts'
 import { adapter, badOpens, brokenProvider, oddErrors, secret, violations } from './violations.ts'
 
 /** Milliseconds: more than a busy machine needs for a call that ends. */
 const metadataTimeout = 600
-/** Milliseconds after which a client disconnects. */
-const clientTimeout = 3000
+/** Milliseconds after which a client disconnects: more than a busy machine needs for an answer. */
+const clientTimeout = 60_000
+/** The same for an answer that never ends. */
+const endlessTimeout = 3000
 
 interface Answer {
   /** 'ok', 'left' if the client disconnected after its timeout, 'cut' if the body was incomplete, or the reason of an error. */
@@ -43,13 +45,20 @@ const documents: Record<string, string> = {
 }
 
 /** Uses all operations like a normal client. */
-async function askAll(app: TestApp, token: string, id: string, other: string): Promise<Map<string, Answer>> {
+async function askAll(
+  app: TestApp,
+  token: string,
+  id: string,
+  other: string,
+  isEndless: boolean,
+): Promise<Map<string, Answer>> {
   const answers = new Map<string, Answer>()
-  const request = (path: string, init: RequestInit = {}) =>
-    attempt(signal => app.request(path, { ...init, token, signal }))
+  const request = (path: string, init: RequestInit = {}, timeout = clientTimeout) =>
+    attempt(timeout, signal => app.request(path, { ...init, token, signal }))
+  const reading = isEndless ? endlessTimeout : clientTimeout
   const query = new URLSearchParams({ providerId: id, path: '/folder/file' })
-  answers.set('download', await request(`/api/download/proxy?${query}`))
-  answers.set('range', await request(`/api/download/proxy?${query}`, { headers: { range: 'bytes=2-5' } }))
+  answers.set('download', await request(`/api/download/proxy?${query}`, {}, reading))
+  answers.set('range', await request(`/api/download/proxy?${query}`, { headers: { range: 'bytes=2-5' } }, reading))
   query.set('path', '/folder/uploaded')
   // This looks at the path first, which has a short timeout.
   query.set('conflict', 'rename')
@@ -67,8 +76,8 @@ async function askAll(app: TestApp, token: string, id: string, other: string): P
   return answers
 }
 
-async function attempt(send: (signal: AbortSignal) => Promise<Response>): Promise<Answer> {
-  const signal = AbortSignal.timeout(clientTimeout)
+async function attempt(timeout: number, send: (signal: AbortSignal) => Promise<Response>): Promise<Answer> {
+  const signal = AbortSignal.timeout(timeout)
   let response: Response | undefined
   try {
     response = await send(signal)
@@ -150,12 +159,13 @@ t.test('any result of an adapter leads to a clear error, and the server keeps wo
   const other = await app.connectProvider(token, 'memory', {})
   await app.upload(token, other, '/kept', 'kept')
   const types = Object.keys(violations)
-  // One violation of each kind that has required outcomes.
-  const sampled = new Set(Object.keys(expected).map(start => types.find(type => type.startsWith(start))))
+  // Of the kinds that have required outcomes, one violation of every third.
+  const starts = Object.keys(expected).filter((start, index) => index % 3 === 0 || start === 'names-bad')
+  const sampled = new Set(starts.map(start => types.find(type => type.startsWith(start))))
   for (const type of extent({ gate: types.filter(type => sampled.has(type)), nightly: types })) {
     await t.test(type, async t => {
       const id = await app.connectProvider(token, type, {})
-      const answers = await askAll(app, token, id, other)
+      const answers = await askAll(app, token, id, other, type === 'body-endless')
       const wanted = Object.entries(expected).filter(([start]) => type.startsWith(start))
       t.ok(wanted.length > 0, 'the case has a known outcome')
       const outcomes = Object.fromEntries(wanted.flatMap(([, outcomes]) => Object.entries(outcomes)))
@@ -184,7 +194,7 @@ async function isWell(t: Test, app: TestApp, token: string, other: string): Prom
   })
 }
 
-t.test('invalid properties of adapter errors are not returned to clients', async t => {
+atNight(t, 'invalid properties of adapter errors are not returned to clients', async t => {
   const brokenAdapters = Object.entries(oddErrors).map(([type, error]) =>
     adapter(type, () =>
       brokenProvider(() => ({

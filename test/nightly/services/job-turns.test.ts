@@ -1,9 +1,8 @@
 /** Members take turns with the slots of the job workers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { atNight } from '../support/extent.ts'
-import { until } from '../support/until.ts'
-import { ended, type FaultyWorld, put, runJob, startFaultyWorld, startJob, stateOf } from './jobs-world.ts'
+import { ended, type FaultyWorld, put, runJob, startFaultyWorld, startJob, stateOf } from '../../services/jobs-world.ts'
+import { until } from '../../support/until.ts'
 
 const folders = 300
 
@@ -51,7 +50,7 @@ t.test('jobs of a member that do not end make room for the job of another member
   }
 })
 
-atNight(t, 'a file that is copied for a long time keeps no slot from another member', async t => {
+t.test('a file that is copied for a long time keeps no slot from another member', async t => {
   const world = await setUp(t)
   const { app, faults, token, other, copy } = world
   await put(faults, 'long/file', 'long')

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { s3Server } from '../servers/radosgw.ts'
-import { extent } from '../support/extent.ts'
-import { control, ended, runJob, startWorld, tree, type World } from './jobs-world.ts'
+import { s3Server } from '../../servers/radosgw.ts'
+import { control, ended, runJob, startWorld, tree, type World } from '../../services/jobs-world.ts'
+import { extent } from '../../support/extent.ts'
 
 t.setTimeout(600_000)
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { attackBackEnd } from './attack-back-end.ts'
-import { s3 } from './back-ends.ts'
+import { attackBackEnd } from '../../hostile/attack-back-end.ts'
+import { s3 } from '../../hostile/back-ends.ts'
 
 attackBackEnd(t, 'S3', s3, {
   every: 2,
