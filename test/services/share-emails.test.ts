@@ -245,6 +245,7 @@ t.test('email about shares', async t => {
       const { createInvite } = await app.ask(invited, {}, token)
       return app.register(email, { invite: createInvite.invite })
     }
+    await sql`delete from rate_limits`.execute(app.db)
     const emails = ['mia@example.org', 'leaves@example.org', 'quiet@example.org']
     const people = await Promise.all(emails.map(join))
     const [mia, leaves, quiet] = people

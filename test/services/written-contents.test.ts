@@ -70,7 +70,7 @@ t.test('the SHA-256 of every write in order is kept', async t => {
   }
 })
 
-t.test('an upload that this process continues in order is known, and another one is not', async t => {
+atNight(t, 'an upload that this process continues in order is known, and another one is not', async t => {
   const bytes = randomBytes(200_000)
   const replica = await app.replica()
   const sendIn2 = async (name: string, second: typeof app) => {
