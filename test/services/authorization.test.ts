@@ -262,7 +262,7 @@ atNight(t, 'a provider can be renamed or disconnected during its consent', async
   t.match(late.text, /changed meanwhile/)
 })
 
-atNight(t, 'a consent that leads to the folder of another storage, or to files in clear text, is refused', async t => {
+t.test('a consent that leads to the folder of another storage, or to files in clear text, is refused', async t => {
   const { fake, app, owner, connectDrive } = await start(t)
   const { clientId, clientSecret } = fake.oauth
   t.equal((await consent((await connectDrive()).authorizationUrl)).status, 200)
