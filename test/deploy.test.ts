@@ -134,10 +134,7 @@ t.test('the processes of npm test run in shards of a pull request, and every fil
       all.filter((_, index) => (index + 1) % shards.length === shard),
       'each file in one shard',
     )
-    t.ok(names.length > 10)
-    t.ok(
-      names.some(name => name.startsWith('test/_together/services')),
-      'each shard has one of the longest groups',
-    )
+    t.ok(names.length > 5)
+    t.ok(names.filter(name => name.startsWith('test/_together/')).length > 3, 'each shard has some of the long groups')
   }
 })

@@ -39,7 +39,7 @@ const rules = [
 ]
 
 /** The processes of `npm test`. Most of them take some seconds of processor time before their first test. */
-const mostProcesses = 44
+const mostProcesses = 32
 
 /** Files whose processes poll until another process exits. */
 const exempt = new Set(['servers/run.ts', own])

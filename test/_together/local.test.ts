@@ -6,4 +6,5 @@ await together([
   'adapters/local-confinement.test.ts',
   'adapters/local-power.test.ts',
   'adapters/local-small.test.ts',
+  'db/embedded',
 ])

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['db/embedded'])
+await together(['matrix'])

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['cli'])
+await together(['catalogue', 'cli'])

@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['catalogue'])
+await together(['faults'])

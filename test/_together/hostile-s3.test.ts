@@ -1,3 +1,3 @@
 import { together } from '../support/together.ts'
 
-await together(['faults'], 0, 2)
+await together(['hostile', 's3', 'sftp'])

@@ -1,3 +1,0 @@
-import { together } from '../support/together.ts'
-
-await together(['faults'], 1, 2)

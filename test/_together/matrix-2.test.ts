@@ -1,3 +1,0 @@
-import { together } from '../support/together.ts'
-
-await together(['matrix'], 1, 2)
