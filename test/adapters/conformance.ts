@@ -14,7 +14,7 @@ const bulk: readonly [RegExp, readonly string[]][] = [
   [/^a slow reader of 48 MiB /, ['local', 'webdav']],
   [/^a walk of 2,000 entries /, ['local', 'sftp']],
   [/^a folder of many entries /, ['local', 'memory']],
-  [/^sizes around the part size /, ['google-drive']],
+  [/^sizes around the part size /, ['google-drive', 'memory']],
 ]
 
 /**

@@ -237,10 +237,9 @@ t.test('guesses at the password of a share link are limited like those at an acc
   t.equal(reasons.get('WRONG_SHARE_PASSWORD')?.length, 10)
   const limited = reasons.get('RATE_LIMITED') ?? []
   t.equal(limited.length, 20)
-  t.match(
-    limited[0]?.body.errors[0].message,
-    /^Too many wrong passwords for this share link from this address: try again in /,
-  )
+  // The queue of sign-ins, which is another limit, may refuse the first ones.
+  const said = /^Too many wrong passwords for this share link from this address: try again in /
+  t.ok(limited.some(({ body }) => said.test(body.errors[0].message)))
   t.equal((await open(app, 'correct horse', '192.0.2.1')).reason, 'RATE_LIMITED', 'even the right one')
   t.equal((await open(app, 'correct horse', '198.51.100.7')).status, 200, 'other networks go on')
   t.equal(reasonOf(await guess(app, 'owner@example.org', '192.0.2.1', password)), 'none', 'and so do accounts')
