@@ -156,10 +156,13 @@ if (files) {
       const titles: string[] = []
       for (const address of await links.evaluateAll(all => all.map(link => link.getAttribute('href') ?? ''))) {
         if (address === '/files') continue
-        await page.locator(`nav a[href="${address}"]`).first().click()
-        await page.waitForURL(url => url.pathname.startsWith(address))
         const title = page.getByRole('heading', { level: 1 })
         await title.waitFor()
+        // The title of the page before stays until the next one is loaded.
+        const before = new URL(page.url()).pathname === address ? '' : await title.textContent()
+        await page.locator(`nav a[href="${address}"]`).first().click()
+        await page.waitForURL(url => url.pathname.startsWith(address))
+        await until(async () => (await title.count()) === 1 && (await title.textContent()) !== before)
         await page.locator('.loading').first().waitFor({ state: 'detached' })
         await isGood(t, page)
         titles.push((await title.textContent()) ?? '')
