@@ -2,7 +2,7 @@
 import { chmod, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { examine } from '../src/start/doctor/index.ts'
+import { examine, lineOf } from '../src/start/doctor/index.ts'
 import { testDatabase } from './servers/postgres.ts'
 import { client } from './support/client.ts'
 import { atNight, isNight } from './support/extent.ts'
@@ -11,14 +11,12 @@ import { main, runProgram, startProgram, temporaryFolder } from './support/progr
 const doctor = (environment: Record<string, string>) =>
   runProgram({ environment, command: [process.execPath, main, 'doctor'] })
 
-const signs = { OK: '✓', WARNING: '!', PROBLEM: '✗' } as const
-
-/** Resolves with what the program would print, whose start takes seconds. */
+/** Runs the checks in this process, because the start of the program takes seconds. */
 async function examined(environment: Record<string, string>) {
   let [status, stdout] = [0, '']
-  for await (const { level, subject, text } of examine(environment)) {
-    stdout += `${signs[level]} ${subject}: ${text}\n`
-    if (level === 'PROBLEM') status = 1
+  for await (const finding of examine(environment)) {
+    stdout += lineOf(finding)
+    if (finding.level === 'PROBLEM') status = 1
   }
   return { status, stdout }
 }

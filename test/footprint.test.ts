@@ -41,7 +41,7 @@ t.test('the installation, the start and the idle server grow by less than a tent
   const folder = await temporaryFolder(t)
   const report = join(folder, 'footprint')
   const command = [process.execPath, '--expose-gc', `--import=${probe}`, join(bundle, 'src/main.js')] as const
-  // The embedded database takes seconds of processor time.
+  // The start of the embedded database takes seconds of processor time.
   const database = isWhole ? {} : await databaseSettings(t)
   const environment = { ...database, PORT: '0', STOWAGE_DATA: join(folder, 'data'), FOOTPRINT: report }
   const server = await startProgram(t, { command: [...command], environment })

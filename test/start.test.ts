@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { databaseSettings, testDatabase } from './servers/postgres.ts'
 import { client, password } from './support/client.ts'
 import { atNight, isNight } from './support/extent.ts'
-import { type Program, runProgram, startProgram, temporaryFolder } from './support/program.ts'
+import { runProgram, startProgram, temporaryFolder } from './support/program.ts'
 import { until } from './support/until.ts'
 
 const start = (t: Test, environment: Record<string, string>) =>
@@ -28,7 +28,7 @@ t.test('the server runs on its embedded database', async t => {
   for (const [path, mode] of Object.entries({ '.': 0o700, files: 0o700, secret: 0o600 }))
     t.equal((await stat(join(data, path))).mode & 0o777, mode, path)
   t.equal(await first.stop('SIGINT'), 0)
-  // By day, faults/kill.test.ts starts again.
+  // By day, faults/kill.test.ts restarts a server.
   if (!isNight) return
 
   const started = performance.now()
@@ -38,14 +38,14 @@ t.test('the server runs on its embedded database', async t => {
   const kept = await client(second.url).download(token, providerId, '/kept.txt')
   t.equal(await kept.text(), 'kept', 'the session and the data survive a restart')
 
-  await atNight(t, "a second server on the same folder shares the first one's database", async t => {
+  await t.test("a second server on the same folder shares the first one's database", async t => {
     const guest = await start(t, environment)
     t.equal((await client(guest.url).graphql('{ me { id } }', {}, token)).status, 200)
     t.equal(await guest.stop(), 0)
     t.equal((await client(second.url).graphql('{ me { id } }', {}, token)).status, 200)
   })
 
-  await atNight(t, 'after a kill the server starts again with all acknowledged changes', async t => {
+  await t.test('after a kill the server starts again with all acknowledged changes', async t => {
     await client(second.url).upload(token, providerId, '/last.txt', 'last')
     await second.stop('SIGKILL')
     const third = await start(t, environment)
@@ -117,17 +117,6 @@ atNight(t, 'a running transfer can finish while the server stops', async t => {
   const server = await start(t, { ...(await databaseSettings(t)), STOWAGE_DATA: data })
   const { token } = await client(server.url).register('owner@example.org')
   const providerId = await client(server.url).connectProvider(token, 'local', { root: join(data, 'files') })
-  await stopsAfterTransfer(t, { server, data, token, providerId })
-})
-
-interface Started {
-  server: Program
-  data: string
-  token: string
-  providerId: string
-}
-
-async function stopsAfterTransfer(t: Test, { server, data, token, providerId }: Started): Promise<void> {
   const chunks = async function* () {
     for (let index = 0; index < 10; index++) {
       yield Buffer.alloc(100_000, index)
@@ -142,7 +131,7 @@ async function stopsAfterTransfer(t: Test, { server, data, token, providerId }: 
   t.equal((await uploading).status, 201)
   t.equal(await stopping, 0)
   t.equal((await readFile(join(data, 'files', 'slow.bin'))).length, 1_000_000)
-}
+})
 
 atNight(t, 'a failed start prints one sentence', async t => {
   const busy = createServer().listen(0, '127.0.0.1')

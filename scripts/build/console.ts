@@ -1,6 +1,6 @@
 /**
- * Builds the console and GraphiQL with compressed assets: `node scripts/build/console.ts [folder]`. With a folder, which is the
- * one of the package, the assets are as small as possible.
+ * Builds the console and GraphiQL with compressed assets: `node scripts/build/console.ts [folder]`. The build of the package
+ * names a folder; the assets there have the best compression.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'

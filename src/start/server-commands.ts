@@ -39,15 +39,13 @@ async function runServer(environment: NodeJS.ProcessEnv): Promise<number> {
   return await start(settings)
 }
 
-const signs = { OK: '✓', WARNING: '!', PROBLEM: '✗' } as const
-
 /** Returns 1 if there is a problem. */
 async function runDoctor(environment: NodeJS.ProcessEnv): Promise<number> {
-  const { examine } = await import('./doctor/index.ts')
+  const { examine, lineOf } = await import('./doctor/index.ts')
   let status = 0
-  for await (const { level, subject, text } of examine(environment)) {
-    process.stdout.write(`${signs[level]} ${subject}: ${text}\n`)
-    if (level === 'PROBLEM') status = 1
+  for await (const finding of examine(environment)) {
+    process.stdout.write(lineOf(finding))
+    if (finding.level === 'PROBLEM') status = 1
   }
   return status
 }

@@ -848,7 +848,7 @@ const faults: [string, string, Mutation][] = [
 ]
 
 t.test('the kit finds every fault', async t => {
-  // In `npm test`, a twelfth of them.
+  // `npm test` tries a twelfth of the faults.
   const tried = extent({ gate: faults.filter((_, index) => index % 12 === 1), nightly: faults })
   await passes(t, tried, harness(mutated(() => ({}))))
   for (const [what, name, mutation] of tried) await finds(t, what, name, harness(mutated(mutation)))

@@ -36,7 +36,7 @@ export const faults = ['expireCredentials', 'rateLimit', 'unavailable'].map(name
 /**
  * @param lacks everything that the adapter lacks: each skipped case must name one of these
  * @param type the type whose row in docs/back-ends.md must match; null for adapters that only tests use
- * @param part which eighth of the cases `npm test` runs; -1 for all
+ * @param part the index of the eighth of the cases that `npm test` runs; -1 for all cases
  */
 export function runConformance(
   t: Test,
@@ -102,7 +102,7 @@ export async function runFaultCases(t: Test, { open }: Harness, unavailable: () 
 let servers = 0
 const shares = 15
 
-/** Returns the cases of one more server: in `npm test` a fifteenth, another one for the next server. */
+/** Returns the cases that one more server runs. In `npm test`, each server runs another fifteenth of them. */
 export function casesOfServer(cases: Case[]): Case[] {
   const turn = servers++ % shares
   return extent({ gate: cases.filter((_, index) => index % shares === turn), nightly: cases })
@@ -124,7 +124,7 @@ export async function runChosenCases(t: Test, harness: Harness, tried: RegExp, f
 
 /**
  * Runs the cases about versions of the back end, of which `runConformance` runs only some by day.
- * @param part which third of them `npm test` runs
+ * @param part the index of the third of them that `npm test` runs
  */
 export function runVersionCases(t: Test, harness: Harness, part: number): void {
   const cases = conformanceCases(harness).filter(({ name }) => name.startsWith('versions:'))

@@ -1,10 +1,10 @@
-/** The commands that list and write comments, and that list changes. */
+/** Tests `stowage comment`, which lists and writes comments, and `stowage activity`, which lists changes. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { signedIn } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 t.test('comments are written, listed and deleted, and are among the changes', async t => {

@@ -7,7 +7,7 @@ import { isNight } from '../support/extent.ts'
 import { main, runProgram } from '../support/program.ts'
 import { commandLine } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 t.test('bash completes commands, options and values', async t => {

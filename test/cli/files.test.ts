@@ -7,7 +7,7 @@ import { atNight } from '../support/extent.ts'
 import { lockInfo } from '../webdav/client.ts'
 import { signedIn } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 t.test('folders and files are made, listed, read, copied and deleted', async t => {

@@ -5,7 +5,7 @@ import { inTurn } from '../support/extent.ts'
 import { commandLine } from './command-line.ts'
 import { hostileServer } from './hostile-server.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 const attack = '\u001b]0;owned\u0007\u009b2J\u202e\nforged'

@@ -8,7 +8,7 @@ import { atNight, extent } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { commandLine, signedIn, type World } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 const mib = 1024 * 1024

@@ -8,7 +8,7 @@ import { type FaultyAdapter, faultyAdapter } from '../support/faulty-adapter.ts'
 import { until } from '../support/until.ts'
 import { signedIn, type World } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 interface JobWorld extends World {

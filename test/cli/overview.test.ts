@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { signedIn } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 t.test('administrators see what runs, what grows and what has failed', async t => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { signedIn } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 t.test('quotas are set, listed and removed', async t => {

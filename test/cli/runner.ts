@@ -24,7 +24,7 @@ export interface Outcome {
 let runner: ChildProcess | undefined
 let queue: Promise<unknown> = Promise.resolve()
 
-/** Runs a command after those that were given before. The bundle must be fresh. */
+/** Runs a command once all earlier commands have ended. The caller makes the bundle first. */
 export function runInTurn(command: Command): Promise<Outcome> {
   const outcome = queue.then(() => send(command))
   queue = outcome.catch(() => {})

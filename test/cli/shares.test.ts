@@ -5,7 +5,7 @@ import t from 'tap'
 import { ask, drop, list } from '../support/shares.ts'
 import { signedIn } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 t.test('links are created, listed and revoked', async t => {

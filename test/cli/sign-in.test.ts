@@ -12,7 +12,7 @@ import { atNight } from '../support/extent.ts'
 import { until } from '../support/until.ts'
 import { commandLine } from './command-line.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 const app = await startApp(t)

@@ -6,7 +6,7 @@ import { atNight, extent } from '../support/extent.ts'
 import { commandLine, signedIn } from './command-line.ts'
 import { hostileServer, type ListedName } from './hostile-server.ts'
 
-// By night, each command is a process of its own.
+// By night, each command starts a process, which takes a second.
 t.setTimeout(300_000)
 
 /** Returns the content of each file below a folder by its path. */

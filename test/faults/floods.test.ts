@@ -176,7 +176,7 @@ t.test('floods of members with few rights', async t => {
       const left = Math.round((await resident()) - before)
       t.comment(`${name}, ${who}: ${left} MB left`)
       t.ok(left < 100, `${name}, ${who}: ${left} MB remain`)
-      // By day, the next flood meets the same server, which by then has freed its memory.
+      // By day, one server takes all floods. It has freed its memory before the next one.
       if (!isNight) continue
       await world.program().stop()
       await world.restart()

@@ -237,7 +237,7 @@ t.test('no list of the schema produces a response above the limit', async t => {
   t.same(unreached, ['Subscription.approvalsChanged', 'UploadTicket.headers'], 'every list is tested')
   const seen: Record<string, number> = {}
   let largest = 0
-  // By day, every ninth list.
+  // `npm test` reads every ninth list.
   for (const way of ways.filter((_, index) => isNight || index % 9 === 0)) {
     const first = way.steps.find(({ args }) => args.some(({ name }) => name === 'first'))
     // Files, API keys and providers need an id of their own.

@@ -295,7 +295,7 @@ function withRandom(corpus: readonly string[], any: fc.Arbitrary<string>): strin
   return [...new Set([...corpus, ...fc.sample(any, { numRuns, seed: 4 })])]
 }
 
-/** Returns those values that a run tries. @param scale by how much fewer are tried in `npm test`, because each takes long */
+/** Returns the values that a run tries. @param scale divides their number in `npm test`, for values that take long */
 export type Sample = <T>(values: readonly T[], scale?: number) => T[]
 
 /** @param every tries one of this many paths, for a back end that differs from another one only in its protocol */

@@ -61,7 +61,7 @@ attackBackEnd(t, 'local disk', local, {
         t.match(JSON.parse(copied.text), { data: { copy: { path: moved.toPath } } })
         t.equal(await checkArchive(on, moved.toPath), 2, 'the copy contains no symbolic link')
         // One request that makes a folder may refuse another that stores a file under its name, so these take turns.
-        // In `npm test`, one of 13, each with another one of the five paths.
+        // `npm test` tries every 13th link, each with another one of the five paths.
         const all = [...below.entries()]
         const tried = extent({ gate: all.filter(([n]) => n % 13 === 3), nightly: all })
         const groups = Map.groupBy(tried, ([, path]) => path.split('/', base.split('/').length + 2).join('/'))

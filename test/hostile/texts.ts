@@ -41,7 +41,7 @@ export const bytes: readonly Buffer[] = [
   Buffer.from([0xf5, 0x80, 0x80, 0x80]),
 ]
 
-/** Returns those values that a run tries at one input. In `npm test`, 16 inputs share them. @param index numbers the inputs */
+/** Returns the values that a run tries at one input. In `npm test`, each input tries a sixteenth. @param index the number of the input */
 export function triedAt<T>(index: number, values: readonly T[]): T[] {
   return extent({ gate: values.filter((_, n) => n % 16 === index % 16), nightly: [...values] })
 }

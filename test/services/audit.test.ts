@@ -106,7 +106,7 @@ atNight(
     const { audit, credentials } = app.app.services
     await audit.flush()
     const viewer = await credentials.authenticate(token, origin)
-    // All known causes of a refusal are excluded by bounds, so a trigger simulates an unknown one.
+    // Bounds exclude every known reason why the database refuses an event, so a trigger simulates another one.
     await sql`create function refuse() returns trigger language plpgsql as $$ begin
     if new.path like '/refused%' then raise exception 'no such path' using errcode = '54000'; end if; return new; end $$`.execute(
       app.db,

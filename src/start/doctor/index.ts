@@ -22,6 +22,13 @@ import {
 
 export type { Finding } from './checks.ts'
 
+const signs = { OK: '✓', WARNING: '!', PROBLEM: '✗' } as const
+
+/** Returns the line that `stowage doctor` prints. */
+export function lineOf({ level, subject, text }: Finding): string {
+  return `${signs[level]} ${subject}: ${text}\n`
+}
+
 /** Yields what each check finds. */
 export async function* examine(environment: Record<string, string | undefined>): AsyncGenerator<Finding> {
   let settings: Settings
